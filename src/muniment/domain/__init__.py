@@ -1,0 +1,1 @@
+"""The model and its rules: pure values, standard library only."""

@@ -1,0 +1,18 @@
+"""The identity of a memory's content."""
+
+from __future__ import annotations
+
+import hashlib
+
+from muniment.domain.scope import MemoryScope
+
+
+def normalize_content(content: str) -> str:
+    """Runs of white space as one blank, trimmed, case folded. Punctuation is kept."""
+    return " ".join(content.split()).casefold()
+
+
+def content_hash(content: str, scope: MemoryScope) -> str:
+    """SHA-256 over the scope's value, a newline and the normalized content, as hex."""
+    text = f"{MemoryScope(scope).value}\n{normalize_content(content)}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,29 @@
+"""New opaque identifiers, sortable by the time of their making."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32, lower case
+
+
+def _sortable() -> str:
+    # 48 bits of milliseconds, then 80 random bits: the layout of a ULID.
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
+    return "".join(_DIGITS[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def new_memory_id() -> str:
+    """An opaque id such as ``mem_01j...``, sortable by time."""
+    return f"mem_{_sortable()}"
+
+
+def new_session_id() -> str:
+    """An opaque id such as ``ses_01j...``, sortable by time."""
+    return f"ses_{_sortable()}"
+
+
+def new_message_id() -> str:
+    """An opaque id such as ``msg_01j...``, sortable by time."""
+    return f"msg_{_sortable()}"

@@ -1,0 +1,33 @@
+"""How far a memory can be trusted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Trust(StrEnum):
+    """``untrusted`` < ``model`` < ``owner``: compares by rank, not by spelling."""
+
+    UNTRUSTED = "untrusted"
+    MODEL = "model"
+    OWNER = "owner"
+
+    @property
+    def rank(self) -> int:
+        """0 for untrusted, 1 for model, 2 for owner."""
+        return _RANK[self]
+
+    def __lt__(self, other: object) -> bool:
+        return self.rank < Trust(str(other)).rank
+
+    def __le__(self, other: object) -> bool:
+        return self.rank <= Trust(str(other)).rank
+
+    def __gt__(self, other: object) -> bool:
+        return self.rank > Trust(str(other)).rank
+
+    def __ge__(self, other: object) -> bool:
+        return self.rank >= Trust(str(other)).rank
+
+
+_RANK = {trust: rank for rank, trust in enumerate(Trust)}
