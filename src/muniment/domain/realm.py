@@ -14,7 +14,9 @@ from muniment.errors import ScopeError
 
 _PARTS = ("tenant", "subject", "agent", "session")
 _ALLOWED = "_.:@-+|~"
-_KEY = re.compile(r"tenant=([^/=]+)(?:/subject=([^/=]+))?(?:/agent=([^/=]+))?(?:/session=([^/=]+))?")
+_KEY = re.compile(
+    r"tenant=([^/=]+)(?:/subject=([^/=]+))?(?:/agent=([^/=]+))?(?:/session=([^/=]+))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
