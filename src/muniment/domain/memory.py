@@ -132,7 +132,7 @@ def _identifiers(name: str, values: object) -> tuple[str, ...]:
 
 def _member(name: str, kind: type[_Enum], value: object) -> _Enum:
     try:
-        return kind(value)
+        return kind(str(value))
     except ValueError:
         allowed = ", ".join(member.value for member in kind)
         raise ValueError(f"{name}: must be one of {allowed}") from None
