@@ -1,0 +1,1 @@
+"""What is measured: printed as tables, written as JSON, never a timed test."""

@@ -1,0 +1,25 @@
+"""``make bench``: the footprint, and the recall table where a LoCoMo file is named."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--data", help="a file in the LoCoMo format, for the recall table")
+options = parser.parse_args()
+
+
+def run(*arguments: str) -> None:
+    """One benchmark in its own process, so that none warms up another."""
+    print(f"== {' '.join(arguments)}", flush=True)
+    subprocess.run([sys.executable, "-m", *arguments], check=True)  # noqa: S603
+
+
+run("benchmarks.footprint")
+if options.data:
+    for embedder in ("none", "local"):
+        run("benchmarks.quality", options.data, "--embedder", embedder)
+else:
+    print("== benchmarks.quality: not run; name a LoCoMo file with BENCH_DATA=...")
