@@ -1,0 +1,1 @@
+"""Ranking: which rows answer a question, on what evidence."""

@@ -1,0 +1,199 @@
+"""The rows of one audience in the form that scoring reads: numpy columns and an inverted index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muniment.evidence.columns import Column
+from muniment.evidence.postings import Counts, Postings, Slots
+from muniment.evidence.vectors import Floats, unit, unpack_vector
+from muniment.lexical.indexing import IndexedText
+
+MESSAGE = "message"
+"""The kind of a conversation's raw message; every other kind is a memory type."""
+
+_NONE = -1
+_COMPACT_FROM = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRow:
+    """One searchable row.
+
+    ``key`` is the store's own number of the row, unique within its corpus. ``at`` and the three
+    limits of validity are seconds since 1970; ``order`` is the row's place in arrival order, by
+    which a session's messages follow each other. ``trust`` is a rank. ``vector`` is packed by
+    :func:`muniment.evidence.vectors.pack_vector`, None where there is no embedding (yet).
+    """
+
+    key: int
+    kind: str
+    indexed: IndexedText
+    at: float
+    order: int
+    session: str | None = None
+    role: str | None = None
+    valid_from: float = -inf
+    invalid_at: float = inf
+    expires_at: float = inf
+    trust: int = 0
+    vector: bytes | None = None
+
+
+class Corpus:
+    """A growing image of one audience's rows. Not safe for use by several threads at once."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.keys, self.order = Column("int64"), Column("int64")
+        self.alive = Column("bool")
+        self.kinds, self.roles = Column("int32"), Column("int32")
+        self.sessions = Column("int32", fill=_NONE)
+        self.at, self.valid_from = Column("float64"), Column("float64")
+        self.invalid_at, self.expires_at = Column("float64"), Column("float64")
+        self.trust, self.marks, self.lengths = Column("int8"), Column("int64"), Column("int32")
+        self.has_vector = Column("bool")
+        self._vectors: Column | None = None
+        self._columns: tuple[Column, ...] = tuple(
+            column for column in vars(self).values() if isinstance(column, Column)
+        )
+        self._codes: dict[tuple[str, str], int] = {}
+        self._slots: dict[int, int] = {}
+        self._postings = Postings()
+        self._size = 0
+        self._total_length = 0
+        self._links: tuple[Slots, Slots] | None = None
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def size(self) -> int:
+        """Slots in use, those of removed rows included: the length of every column's view."""
+        return self._size
+
+    @property
+    def total_length(self) -> int:
+        """Terms in all rows, with repetitions."""
+        return self._total_length
+
+    @property
+    def vectors(self) -> Floats | None:
+        """Unit vectors by slot (zeros where a row has none); None where no row has one."""
+        return None if self._vectors is None else self._vectors.view
+
+    def upsert(self, rows: Iterable[CorpusRow]) -> None:
+        """Add rows, or replace those of the same key."""
+        for row in rows:
+            self._forget(row.key)
+            self._append(row)
+        self._links = None
+
+    def remove(self, keys: Iterable[int]) -> None:
+        """Drop rows; unknown keys are passed over."""
+        for key in keys:
+            self._forget(key)
+        self._links = None
+        if self._size > _COMPACT_FROM and self._size > 2 * len(self._slots):
+            self._compact()
+
+    def code(self, what: str, value: str | None) -> int:
+        """The number that stands for a kind, role or session here; -1 for one never seen."""
+        return _NONE if value is None else self._codes.get((what, value), _NONE)
+
+    def find(self, term: int) -> tuple[Slots, Counts]:
+        """The slots of present rows that hold ``term``, and how often each does."""
+        slots, counts = self._postings.find(term)
+        if len(self._slots) == self._size:
+            return slots, counts
+        present = self.alive.view[slots]
+        return slots[present], counts[present]
+
+    def links(self) -> tuple[Slots, Slots]:
+        """Each slot's previous and next message of the same session, -1 where there is none."""
+        if self._links is None:
+            self._links = self._linked()
+        return self._links
+
+    def _append(self, row: CorpusRow) -> None:
+        slot = self._size
+        self._size += 1
+        for column in self._columns:
+            column.grow(self._size)
+        if self._vectors is not None:
+            self._vectors.grow(self._size)
+        self._slots[row.key] = slot
+        self._write(slot, row)
+        self._postings.add(slot, row.indexed.terms)
+        self._total_length += row.indexed.length
+        if row.vector:
+            self._write_vector(slot, row.vector)
+
+    def _write(self, slot: int, row: CorpusRow) -> None:
+        self.alive.view[slot] = True
+        self.keys.view[slot], self.order.view[slot] = row.key, row.order
+        self.kinds.view[slot] = self._coded("kind", row.kind)
+        self.roles.view[slot] = self._coded("role", row.role)
+        self.sessions.view[slot] = self._coded("session", row.session)
+        self.at.view[slot], self.valid_from.view[slot] = row.at, row.valid_from
+        self.invalid_at.view[slot], self.expires_at.view[slot] = row.invalid_at, row.expires_at
+        self.trust.view[slot], self.marks.view[slot] = row.trust, row.indexed.marks
+        self.lengths.view[slot] = row.indexed.length
+
+    def _write_vector(self, slot: int, stored: bytes) -> None:
+        vector = unpack_vector(stored)
+        if self._vectors is None:
+            self._vectors = Column("float32", len(vector))
+            self._vectors.grow(self._size)
+        # A vector of another model cannot be compared: the row is then found by its words.
+        if len(vector) == self._vectors.view.shape[1]:
+            self._vectors.view[slot] = unit(vector)
+            self.has_vector.view[slot] = True
+
+    def _coded(self, what: str, value: str | None) -> int:
+        if value is None:
+            return _NONE
+        return self._codes.setdefault((what, value), len(self._codes))
+
+    def _forget(self, key: int) -> None:
+        slot = self._slots.pop(key, None)
+        if slot is None:
+            return
+        self.alive.view[slot] = False
+        self.has_vector.view[slot] = False
+        self._total_length -= int(self.lengths.view[slot])
+        if self._vectors is not None:
+            self._vectors.view[slot] = 0
+
+    def _linked(self) -> tuple[Slots, Slots]:
+        before = np.full(self._size, _NONE, dtype=np.int32)
+        after = before.copy()
+        talk = self._messages_in_order()
+        sessions = self.sessions.view[talk]
+        same = (sessions[1:] == sessions[:-1]) & (sessions[1:] != _NONE)
+        before[talk[1:][same]] = talk[:-1][same]
+        after[talk[:-1][same]] = talk[1:][same]
+        return before, after
+
+    def _messages_in_order(self) -> NDArray[np.int64]:
+        message = self.kinds.view == self.code("kind", MESSAGE)
+        slots = np.flatnonzero(message & self.alive.view)
+        return slots[np.lexsort((self.order.view[slots], self.sessions.view[slots]))]
+
+    def _compact(self) -> None:
+        kept = np.flatnonzero(self.alive.view)
+        moved = np.full(self._size, _NONE, dtype=np.int32)
+        moved[kept] = np.arange(len(kept), dtype=np.int32)
+        self._postings.rebuild(moved)
+        every: Sequence[Column] = [*self._columns, *([self._vectors] if self._vectors else [])]
+        for column in every:
+            column.keep(kept)
+        self._slots = {key: int(moved[slot]) for key, slot in self._slots.items()}
+        self._size = len(kept)

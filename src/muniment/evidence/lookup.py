@@ -1,0 +1,85 @@
+"""A question's terms looked up in several corpora as if they were one collection.
+
+Document frequencies and lengths are taken over all present rows of the corpora passed, that is
+over what the caller may see; filters of type, validity or session choose among those afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muniment.evidence.corpus import Corpus
+from muniment.evidence.postings import Counts, Slots
+from muniment.evidence.query import Question
+
+SATURATION = 0.9
+"""BM25's k1: how soon repetition of a word in one text stops to count."""
+
+LENGTH_NORM = 0.3
+"""BM25's b: how far long texts are held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """One corpus's side of a lookup, by slot.
+
+    ``words`` is the BM25 sum; bit i of ``held`` says that the row holds the question's i-th term;
+    ``named`` that the row's speaker is named in the question.
+    """
+
+    words: NDArray[np.float32]
+    held: NDArray[np.uint32]
+    named: NDArray[np.bool_]
+
+
+def look_up(
+    corpora: Sequence[Corpus], question: Question
+) -> tuple[list[Lookup], NDArray[np.float64]]:
+    """Each corpus's lookup, and the inverse document frequency of each of the question's terms."""
+    found = [[corpus.find(term) for corpus in corpora] for term in question.terms]
+    rows = sum(len(corpus) for corpus in corpora)
+    idf = np.array([_rarity(rows, sum(len(s) for s, _ in hits)) for hits in found], dtype=float)
+    average = max(1.0, sum(corpus.total_length for corpus in corpora) / max(1, rows))
+    lookups = [
+        _one(corpus, question, [hits[index] for hits in found], idf, average)
+        for index, corpus in enumerate(corpora)
+    ]
+    return lookups, idf
+
+
+def _rarity(rows: int, holding: int) -> float:
+    return log(1 + (rows - holding + 0.5) / (holding + 0.5))
+
+
+def _one(
+    corpus: Corpus,
+    question: Question,
+    hits: Sequence[tuple[Slots, Counts]],
+    idf: NDArray[np.float64],
+    average: float,
+) -> Lookup:
+    words = np.zeros(corpus.size, np.float32)
+    held = np.zeros(corpus.size, np.uint32)
+    lengths = corpus.lengths.view
+    for bit, (slots, counts) in enumerate(hits):
+        often = counts.astype(np.float32)
+        shape = (1 - LENGTH_NORM) + np.float32(LENGTH_NORM / average) * lengths[slots]
+        gain = often * (SATURATION + 1) / (often + SATURATION * shape)
+        words[slots] += np.float32(idf[bit]) * gain.astype(np.float32)
+        held[slots] |= np.uint32(1 << bit)
+    return Lookup(words, held, _named(corpus, question))
+
+
+def _named(corpus: Corpus, question: Question) -> NDArray[np.bool_]:
+    named = np.zeros(corpus.size, np.bool_)
+    for name in question.names:
+        named[corpus.find(name)[0]] = True
+    if question.first_person and not named.any():
+        named = corpus.roles.view == corpus.code("role", "user")
+        return named & (corpus.roles.view >= 0)
+    return named

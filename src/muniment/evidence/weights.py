@@ -1,0 +1,35 @@
+"""How much each kind of evidence counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Factors of the lanes of :mod:`muniment.evidence.lanes`; 0 leaves a lane out.
+
+    ``words`` and ``meaning`` alone are the plain hybrid; the other lanes are evidence from the
+    conversation around a row, and are 0 by themselves for rows without sessions and speakers.
+    """
+
+    words: float = 1.0
+    meaning: float = 2.0
+    coverage: float = 0.75
+    speaker: float = 1.0
+    answer: float = 1.5
+    time: float = 1.5
+
+    def by_lane(self) -> dict[str, float]:
+        """The weights by lane name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+EVIDENCE = Weights()
+"""Round weights chosen on four development conversations."""
+
+HYBRID = Weights(words=0.5, meaning=0.5, coverage=0, speaker=0, answer=0, time=0)
+"""Words and meaning in equal parts, and nothing else."""
+
+DEFAULT = EVIDENCE
+LANES = tuple(field.name for field in fields(Weights))

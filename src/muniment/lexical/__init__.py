@@ -1,0 +1,1 @@
+"""Words: how text becomes the terms that are searched."""
