@@ -1,5 +1,6 @@
 """The shipped demo history is complete, consistent and answers its own questions."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -9,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from muniment import MemoryScope, MemoryType, Trust
 from muniment.demo import Demo, DemoMessage, load_demo
 
 
@@ -124,9 +126,9 @@ def test_a_fact_of_another_user_and_one_of_another_tenant_expect_nothing(demo: D
 
 def test_memories_hold_values_that_the_domain_knows(demo: Demo) -> None:
     for memory in demo.memories:
-        assert memory.memory_type in {"fact", "preference", "decision"}
-        assert memory.scope in {"user", "tenant"}
-        assert memory.trust in {"untrusted", "model", "owner"}
+        assert memory.memory_type in set(MemoryType)
+        assert memory.scope in {MemoryScope.USER, MemoryScope.TENANT}
+        assert memory.trust in set(Trust)
         assert 0 <= memory.importance <= 1
         assert memory.valid_from.utcoffset() == timedelta(0)
 
@@ -158,7 +160,13 @@ def test_loading_needs_no_third_party_module() -> None:
         "import sys, muniment.demo as d; d.load_demo();"
         "print([m for m in ('numpy', 'pydantic', 'apsw', 'typer', 'rich') if m in sys.modules])"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(  # noqa: S603 -- our own interpreter and script
+        [sys.executable, "-c", script],
+        env=path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert run.stdout.strip() == "[]"

@@ -28,9 +28,9 @@ class DemoMessage:
 class DemoMemory:
     """A fact to be remembered.
 
-    `memory_type`, `scope` and `trust` are the enums' values, `importance` is 0..1, and `replaces` is
-    the index in `Demo.memories` of an earlier fact of the same user. A fact older than the one that it
-    replaces is late news.
+    `memory_type`, `scope` and `trust` are the enums' values, `importance` is 0..1, and `replaces`
+    is the index in `Demo.memories` of an earlier fact of the same user. A fact older than the one
+    that it replaces is late news.
     """
 
     tenant: str
@@ -62,7 +62,7 @@ class DemoQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The whole data set: messages by session in order of time, memories in the order to store them."""
+    """The data set: messages by session in order of time, memories in the order to store them."""
 
     messages: tuple[DemoMessage, ...]
     memories: tuple[DemoMemory, ...]
