@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from muniment.evidence.columns import Column
 from muniment.evidence.postings import Counts, Postings, Slots
-from muniment.evidence.vectors import Floats, unit, unpack_vector
+from muniment.evidence.vectors import Floats, unpack_vector
 from muniment.lexical.indexing import IndexedText
 
 MESSAGE = "message"
@@ -90,10 +90,13 @@ class Corpus:
         return None if self._vectors is None else self._vectors.view
 
     def upsert(self, rows: Iterable[CorpusRow]) -> None:
-        """Add rows, or replace those of the same key."""
-        for row in rows:
+        """Add rows, or replace those of the same key; the last of several with one key stays."""
+        added = list({row.key: row for row in rows}.values())
+        if not added:
+            return
+        for row in added:
             self._forget(row.key)
-            self._append(row)
+        self._append(added)
         self._links = None
 
     def remove(self, keys: Iterable[int]) -> None:
@@ -122,30 +125,35 @@ class Corpus:
             self._links = self._linked()
         return self._links
 
-    def _append(self, row: CorpusRow) -> None:
-        slot = self._size
-        self._size += 1
+    def _append(self, rows: Sequence[CorpusRow]) -> None:
+        first = self._size
+        self._size += len(rows)
         for column in self._columns:
             column.grow(self._size)
         if self._vectors is not None:
             self._vectors.grow(self._size)
-        self._slots[row.key] = slot
-        self._write(slot, row)
-        self._postings.add(slot, row.indexed.terms)
-        self._total_length += row.indexed.length
-        if row.vector:
-            self._write_vector(slot, row.vector)
+        self._slots.update((row.key, slot) for slot, row in enumerate(rows, first))
+        self._write(slice(first, self._size), rows)
+        for slot, row in enumerate(rows, first):
+            self._postings.add(slot, row.indexed.terms)
+            if row.vector:
+                self._write_vector(slot, row.vector)
+        self._total_length += sum(row.indexed.length for row in rows)
 
-    def _write(self, slot: int, row: CorpusRow) -> None:
-        self.alive.view[slot] = True
-        self.keys.view[slot], self.order.view[slot] = row.key, row.order
-        self.kinds.view[slot] = self._coded("kind", row.kind)
-        self.roles.view[slot] = self._coded("role", row.role)
-        self.sessions.view[slot] = self._coded("session", row.session)
-        self.at.view[slot], self.valid_from.view[slot] = row.at, row.valid_from
-        self.invalid_at.view[slot], self.expires_at.view[slot] = row.invalid_at, row.expires_at
-        self.trust.view[slot], self.marks.view[slot] = row.trust, row.indexed.marks
-        self.lengths.view[slot] = row.indexed.length
+    def _write(self, place: slice, rows: Sequence[CorpusRow]) -> None:
+        self.alive.view[place] = True
+        self.keys.view[place] = [row.key for row in rows]
+        self.order.view[place] = [row.order for row in rows]
+        self.kinds.view[place] = [self._coded("kind", row.kind) for row in rows]
+        self.roles.view[place] = [self._coded("role", row.role) for row in rows]
+        self.sessions.view[place] = [self._coded("session", row.session) for row in rows]
+        self.at.view[place] = [row.at for row in rows]
+        self.valid_from.view[place] = [row.valid_from for row in rows]
+        self.invalid_at.view[place] = [row.invalid_at for row in rows]
+        self.expires_at.view[place] = [row.expires_at for row in rows]
+        self.trust.view[place] = [row.trust for row in rows]
+        self.marks.view[place] = [row.indexed.marks for row in rows]
+        self.lengths.view[place] = [row.indexed.length for row in rows]
 
     def _write_vector(self, slot: int, stored: bytes) -> None:
         vector = unpack_vector(stored)
@@ -154,7 +162,7 @@ class Corpus:
             self._vectors.grow(self._size)
         # A vector of another model cannot be compared: the row is then found by its words.
         if len(vector) == self._vectors.view.shape[1]:
-            self._vectors.view[slot] = unit(vector)
+            self._vectors.view[slot] = vector
             self.has_vector.view[slot] = True
 
     def _coded(self, what: str, value: str | None) -> int:

@@ -98,9 +98,7 @@ def _cosine(corpus: Corpus, asked: Floats | None) -> NDArray[np.float32] | None:
     return vectors @ asked
 
 
-def _all_lanes(
-    chosen: Sequence[Candidates], idf: Values, question: Question
-) -> dict[str, Values]:
+def _all_lanes(chosen: Sequence[Candidates], idf: Values, question: Question) -> dict[str, Values]:
     each = [raw_lanes(part, idf, asks_when=question.asks_when) for part in chosen]
     return {name: np.concatenate([lanes[name] for lanes in each]) for name in LANES} if each else {}
 
@@ -112,7 +110,11 @@ def _weighed(lanes: dict[str, Values], weights: Weights) -> Values:
 
 
 def _best(
-    chosen: Sequence[Candidates], cosine: Values, lanes: dict[str, Values], total: Values, limit: int
+    chosen: Sequence[Candidates],
+    cosine: Values,
+    lanes: dict[str, Values],
+    total: Values,
+    limit: int,
 ) -> list[Scored]:
     corpus_index = np.repeat(np.arange(len(chosen)), [len(part.slots) for part in chosen])
     keys = np.concatenate([part.corpus.keys.view[part.slots] for part in chosen])

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from muniment.lexical.marks import marks_of
-from muniment.lexical.words import words
+from muniment.lexical.words import plain_words, stored_terms, words
 
 BYTES_PER_TERM = 10
 """A term's hash (8 bytes) and its count (2 bytes), little-endian."""
@@ -33,15 +33,16 @@ class IndexedText:
 
 def index_text(text: str, *, name: str | None = None) -> IndexedText:
     """Index ``text``, found by its speaker's ``name`` too."""
-    found = words(text)
-    counts = Counter(term_hash(word) for word in found)
+    folded = plain_words(text)
+    counts = Counter([term_hash(term) for word in folded for term in stored_terms(word)])
+    length = counts.total()
     for word in words(name) if name else ():
         counts[term_hash(word)] += 1
         counts[name_hash(word)] += 1
     ordered = sorted(counts.items())
-    hashes = struct.pack(f"<{len(ordered)}Q", *(term for term, _ in ordered))
-    tallies = struct.pack(f"<{len(ordered)}H", *(min(n, _MOST_COUNTED) for _, n in ordered))
-    return IndexedText(hashes + tallies, marks_of(text), len(found))
+    hashes = struct.pack(f"<{len(ordered)}Q", *[term for term, _ in ordered])
+    tallies = struct.pack(f"<{len(ordered)}H", *[min(n, _MOST_COUNTED) for _, n in ordered])
+    return IndexedText(hashes + tallies, marks_of(text, folded), length)
 
 
 @lru_cache(maxsize=65_536)
@@ -53,6 +54,5 @@ def term_hash(word: str) -> int:
 @lru_cache(maxsize=4_096)
 def name_hash(word: str) -> int:
     """The number that stands for a word of a speaker's name, apart from the same word in text."""
-    return int.from_bytes(
-        blake2b(word.encode(), digest_size=8, person=b"name").digest(), "little"
-    )
+    digest = blake2b(word.encode(), digest_size=8, person=b"name").digest()
+    return int.from_bytes(digest, "little")

@@ -1,14 +1,16 @@
 """What kind of utterance a text is, as bit flags that are stored with it.
 
 The flags are read by the ranking: a question is rarely the answer to one, and a question about a
-time is answered by a text that names one. The patterns are English; in other languages most
+time is answered by a text that names one. The word lists are English; in other languages most
 flags stay unset, and the ranking falls back to words and meaning.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import IntFlag
+from itertools import pairwise
 
 
 class Mark(IntFlag):
@@ -20,92 +22,127 @@ class Mark(IntFlag):
     NUMBER = 1 << 3
     FIRST_PERSON = 1 << 4
     SECOND_PERSON = 1 << 5
-    ACKNOWLEDGES = 1 << 6
-    GREETS = 1 << 7
-    REASON = 1 << 8
-    FEELING = 1 << 9
-    NAMED = 1 << 10
-    QUOTES = 1 << 11
-    LISTS = 1 << 12
-    PLANS = 1 << 13
-    PAST = 1 << 14
-    EXCLAIMS = 1 << 15
-    NEGATES = 1 << 16
-    LINKS = 1 << 17
-    WE = 1 << 18
+    WE = 1 << 6
+    ACKNOWLEDGES = 1 << 7
+    GREETS = 1 << 8
+    THANKS = 1 << 9
+    REASON = 1 << 10
+    FEELING = 1 << 11
+    NAMED = 1 << 12
+    QUOTES = 1 << 13
+    PLANS = 1 << 14
+    PAST = 1 << 15
+    EXCLAIMS = 1 << 16
+    NEGATES = 1 << 17
+    LINKS = 1 << 18
     ASKS_ONLY = 1 << 19
     PERSON = 1 << 20
-    THANKS = 1 << 21
 
 
 READ_CHARACTERS = 8_000
 """Marks are read off the beginning of a text: they say what kind it is, not all it holds."""
 
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december"
-    "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
+_WORDS = {
+    Mark.TIME: """yesterday today tonight tomorrow ago recently lately monday tuesday wednesday
+        thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+        sundays january february april june july august september october november december
+        feb apr jun jul aug sept oct nov dec""",
+    Mark.PLACE: """home park beach city town country museum school office lake mountain mountains
+        street restaurant cafe shop store gym hospital church center centre hotel forest island
+        airport studio downtown abroad""",
+    Mark.NUMBER: """one two three four five six seven eight nine ten eleven twelve dozen twice
+        hundred hundreds thousand thousands several""",
+    Mark.FIRST_PERSON: "i i'm i've i'd i'll im ive my mine me myself",
+    Mark.SECOND_PERSON: "you you're you've you'd you'll your yours yourself",
+    Mark.WE: "we we're we've we'd we'll our ours us",
+    Mark.THANKS: "thanks thank thx appreciate",
+    Mark.REASON: "because since reason cause due why",
+    Mark.FEELING: """feel feels feeling felt love loves loved hate hated enjoy enjoyed enjoying
+        happy sad proud excited nervous scared grateful favorite favourite prefer stressed calm
+        peace peaceful inspired inspiring""",
+    Mark.PLANS: "gonna going will plan plans planning planned hope hoping i'll we'll",
+    Mark.PAST: """was were had went got did made took saw met started finished bought gave found
+        joined tried decided moved visited""",
+    Mark.NEGATES: "not never no cannot",
+    Mark.PERSON: """mom mother dad father parent parents brother sister friend friends wife
+        husband partner son daughter kid kids child children family grandma grandpa grandmother
+        grandfather aunt uncle cousin colleague colleagues boss neighbor neighbour team""",
+}
+_OPENINGS = {
+    Mark.ACKNOWLEDGES: """wow yeah yep yes sure ok okay cool nice great awesome absolutely totally
+        exactly definitely sounds that's glad good congrats congratulations amazing aw aww oh haha
+        lol agreed""",
+    Mark.GREETS: "hey hi hello bye",
+}
+_BEFORE_UNIT = frozenset(
+    ["last", "next", "this", "past", "few", "of", "several", "every", "each", "other", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "early", "late"]
 )
-_DAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_UNITS = "(?:minute|hour|day|night|week|weekend|month|year|decade|summer|winter|spring|fall|autumn)s?"
-_COUNTS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twice|once|couple"
-
-_PATTERNS: tuple[tuple[Mark, str], ...] = (
-    (Mark.ASKS, r"[?？؟]"),
-    (
-        Mark.TIME,
-        rf"\b(?:yesterday|today|tonight|tomorrow|ago|{_DAYS}s?|(?:19|20)\d\d|\d{{1,2}}:\d\d"
-        rf"|\d{{1,2}} ?[ap]\.?m\b|{_MONTHS.replace('|may|', '|').replace('|mar|', '|')}"
-        rf"|(?:in|since|on|of|until|last|next|this|early|late|mid) (?:may|march|{_UNITS})"
-        rf"|(?:last|next|this|past|few|couple of|several|every|\d+|{_COUNTS}) {_UNITS}"
-        r"|recently|lately|just now|the other day|(?:this|that) morning|\d{1,2}(?:st|nd|rd|th))\b",
-    ),
-    (
-        Mark.PLACE,
-        r"\b(?:(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?(?-i:[A-Z])\w+"
-        r"|home|park|beach|city|town|country|museum|school|office|lake|mountains?|street|restaurant"
-        r"|cafe|shop|store|gym|hospital|church|center|hotel|forest|island|airport|studio)\b",
-    ),
-    (Mark.NUMBER, rf"\b(?:\d[\d.,]*|{_COUNTS}|hundreds?|thousands?|several)\b"),
-    (Mark.FIRST_PERSON, r"\b(?:i|i'(?:m|ve|d|ll)|my|mine|me|myself)\b"),
-    (Mark.SECOND_PERSON, r"\b(?:you|you'(?:re|ve|d|ll)|your|yours|yourself)\b"),
-    (Mark.WE, r"\b(?:we|we'(?:re|ve|d|ll)|our|ours|us)\b"),
-    (
-        Mark.ACKNOWLEDGES,
-        r"\A\W*(?:wow|yeah|yep|yes|sure|ok|okay|cool|nice|great|awesome|absolutely|totally|exactly"
-        r"|definitely|sounds|that'?s|glad|good|congrats\w*|amazing|so|aw+|oh|haha\w*|lol|agreed)\b",
-    ),
-    (Mark.GREETS, r"\A\W*(?:hey|hi|hello|good (?:morning|evening|afternoon)|bye|see you|take care)\b"),
-    (Mark.THANKS, r"\b(?:thanks|thank you|thx|appreciate)\b"),
-    (Mark.REASON, r"\b(?:because|since|so that|in order to|due to|reason|that'?s why|cause)\b"),
-    (
-        Mark.FEELING,
-        r"\b(?:feel(?:s|ing)?|felt|love[ds]?|hate[ds]?|enjoy\w*|happy|sad|proud|excited|nervous|scared"
-        r"|grateful|favou?rite|prefer\w*|stressed|calm|peace\w*|inspir\w*)\b",
-    ),
-    (Mark.NAMED, r"(?<=[a-z,] )(?-i:[A-Z][a-z]+)|(?<=[a-z,] )(?-i:[A-Z]{2,})\b"),
-    (Mark.QUOTES, r"[\"“”«»「」]"),
-    (Mark.LISTS, r"\w, [^,.!?]+,? (?:and|or) \w"),
-    (Mark.PLANS, r"\b(?:going to|gonna|will|plan\w*|want to|hope to|hoping|thinking (?:of|about)|i'll|we'll)\b"),
-    (Mark.PAST, r"\b(?:was|were|had|went|got|did|made|took|saw|met|started|finished|bought|\w{3,}ed)\b"),
-    (Mark.EXCLAIMS, r"[!！]"),
-    (Mark.NEGATES, r"\b(?:not|never|no|cannot|\w+n't)\b"),
-    (Mark.LINKS, r"https?://|www\."),
-    (
-        Mark.PERSON,
-        r"\b(?:mom|mother|dad|father|parents?|brother|sister|friends?|wife|husband|partner|son|daughter"
-        r"|kids?|children|family|grand\w+|aunt|uncle|cousin|colleague|boss|neighbou?rs?|team)\b",
-    ),
-    (Mark.ASKS_ONLY, r"\A[^.!?。！？]*[?？؟]\W*\Z"),
+_UNITS = frozenset(
+    word
+    for unit in ["minute", "hour", "day", "night", "week", "weekend", "month", "year", "decade", "summer", "winter", "spring", "fall", "autumn", "morning", "evening"]
+    for word in (unit, f"{unit}s")
 )
-_COMPILED = tuple((mark, re.compile(pattern, re.IGNORECASE)) for mark, pattern in _PATTERNS)
-_APOSTROPHE = str.maketrans({"\u2019": "'"})
+_BEFORE_MONTH = frozenset(["in", "since", "on", "of", "until", "last", "next", "this", "early", "late", "mid"])
+_MONTHS_THAT_ARE_WORDS = frozenset({"may", "march"})
+_ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th|am|pm)")
+_NAMED = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]")
+_NAMED_PLACE = re.compile(r"\b(?:in|at|to|from|near|around|visited|visiting) (?:the )?[A-Z][a-z]")
+_QUESTION_MARKS = ("?", "？", "؟")
+_SENTENCE_END = re.compile(r"[.!。！]\s|[.!。！]\Z")
 
 
-def marks_of(text: str) -> int:
-    """The flags of ``text`` as one number."""
-    beginning = text[:READ_CHARACTERS].translate(_APOSTROPHE)
+def _by_word(lists: dict[Mark, str]) -> dict[str, int]:
+    table: dict[str, int] = {}
+    for mark, words in lists.items():
+        for word in words.split():
+            table[word] = table.get(word, 0) | int(mark)
+    return table
+
+
+_BY_WORD = _by_word(_WORDS)
+_BY_OPENING = _by_word(_OPENINGS)
+
+
+def marks_of(text: str, words: Sequence[str]) -> int:
+    """The flags of ``text`` as one number; ``words`` are its folded words."""
+    marks = _BY_OPENING.get(words[0], 0) if words else 0
+    for word in words:
+        marks |= _BY_WORD.get(word, 0)
+        if word[0].isdigit():
+            marks |= _of_number(word)
+        elif word.endswith("n't"):
+            marks |= int(Mark.NEGATES)
+        elif word.endswith("ed") and len(word) > 4:
+            marks |= int(Mark.PAST)
+    return marks | _of_pairs(words) | _of_signs(text[:READ_CHARACTERS])
+
+
+def _of_number(word: str) -> int:
+    year = len(word) == 4 and word[:2] in ("19", "20") and word.isdigit()
+    return int(Mark.NUMBER | Mark.TIME) if year or _ORDINAL.fullmatch(word) else int(Mark.NUMBER)
+
+
+def _of_pairs(words: Sequence[str]) -> int:
+    for one, other in pairwise(words):
+        if other in _UNITS and (one in _BEFORE_UNIT or one.isdigit()):
+            return int(Mark.TIME)
+        if other in _MONTHS_THAT_ARE_WORDS and one in _BEFORE_MONTH:
+            return int(Mark.TIME)
+    return 0
+
+
+def _of_signs(text: str) -> int:
     marks = Mark(0)
-    for mark, pattern in _COMPILED:
-        if pattern.search(beginning):
-            marks |= mark
+    if any(sign in text for sign in _QUESTION_MARKS):
+        marks |= Mark.ASKS if _SENTENCE_END.search(text) else Mark.ASKS | Mark.ASKS_ONLY
+    if "!" in text or "！" in text:
+        marks |= Mark.EXCLAIMS
+    if '"' in text or "“" in text or "「" in text:
+        marks |= Mark.QUOTES
+    if "://" in text or "www." in text:
+        marks |= Mark.LINKS
+    if _NAMED.search(text):
+        marks |= Mark.NAMED
+    if _NAMED_PLACE.search(text):
+        marks |= Mark.PLACE
     return int(marks)

@@ -45,7 +45,7 @@ _stemmers = threading.local()
 
 def words(text: str) -> list[str]:
     """The terms under which ``text`` is stored, in order, repetitions kept."""
-    return [term for word in plain_words(text) for term in _stored_terms(word)]
+    return [term for word in plain_words(text) for term in stored_terms(word)]
 
 
 def asked_words(text: str) -> list[str]:
@@ -74,9 +74,16 @@ def fold(text: str) -> str:
     return whole.casefold().translate(_LETTERS_WITHOUT_PARTS).translate(_APOSTROPHES)
 
 
+def stored_terms(word: str) -> list[str]:
+    """The terms that one of :func:`plain_words` is stored under."""
+    if word.isascii() or not _UNSPACED.fullmatch(word):
+        return [stem(word)]
+    return [*word, *_pairs(word)]
+
+
 def asked_terms(word: str) -> list[str]:
     """The terms to look up for one of :func:`plain_words`."""
-    if not _UNSPACED.fullmatch(word):
+    if word.isascii() or not _UNSPACED.fullmatch(word):
         return [stem(word)]
     return _pairs(word) or [word]
 
@@ -112,12 +119,6 @@ def _spaced_words(folded: str) -> Iterator[str]:
             yield from _ASCII_WORD.findall(word)
         else:
             yield from (part for part in _INNER_BREAK.split(word) if part)
-
-
-def _stored_terms(word: str) -> list[str]:
-    if not _UNSPACED.fullmatch(word):
-        return [stem(word)]
-    return [*word, *_pairs(word)]
 
 
 def _pairs(run: str) -> list[str]:

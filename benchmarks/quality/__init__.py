@@ -1,0 +1,1 @@
+"""Recall quality on question sets over long conversations."""
