@@ -13,6 +13,7 @@ time      ``words`` where the question asks when and the row names a time
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from muniment.evidence.postings import Slots
 from muniment.lexical.marks import Mark
 
 Values = NDArray[np.float64]
+Number = TypeVar("Number", np.bool_, np.float32, np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def raw_lanes(chosen: Candidates, idf: Values, *, asks_when: bool) -> dict[str, 
         "meaning": chosen.cosine,
         "coverage": _weight_of(around, idf),
         "speaker": words * chosen.lookup.named[slots],
-        "answer": asked * _at(chosen.lookup.words, before),
+        "answer": asked * _at(chosen.lookup.words, before).astype(np.float64),
         "time": words * (timed & asks_when),
     }
 
@@ -73,12 +75,12 @@ def spread(values: Values) -> Values:
     return (values - least) / (greatest - least)
 
 
-def _at(values: NDArray[np.generic], slots: Slots) -> NDArray[np.generic]:
+def _at(values: NDArray[Number], slots: Slots) -> NDArray[Number]:
     """``values`` at ``slots``, 0 where a slot is -1."""
     return np.where(slots >= 0, values[slots], np.zeros((), values.dtype))
 
 
-def _weight_of(held: NDArray[np.generic], idf: Values) -> Values:
+def _weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
     total = float(idf.sum())
     if not total:
         return np.zeros(len(held))

@@ -74,15 +74,14 @@ _OPENINGS = {
         lol agreed""",
     Mark.GREETS: "hey hi hello bye",
 }
-_BEFORE_UNIT = frozenset(
-    ["last", "next", "this", "past", "few", "of", "several", "every", "each", "other", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "early", "late"]
-)
-_UNITS = frozenset(
-    word
-    for unit in ["minute", "hour", "day", "night", "week", "weekend", "month", "year", "decade", "summer", "winter", "spring", "fall", "autumn", "morning", "evening"]
-    for word in (unit, f"{unit}s")
-)
-_BEFORE_MONTH = frozenset(["in", "since", "on", "of", "until", "last", "next", "this", "early", "late", "mid"])
+_UNIT_COUNTS = """last next this past few of several every each other one two three four five six
+    seven eight nine ten early late"""
+_BEFORE_UNIT = frozenset(_UNIT_COUNTS.split())
+_UNIT_NAMES = """minute hour day night week weekend month year decade summer winter spring fall
+    autumn morning evening"""
+_UNITS = frozenset(word for unit in _UNIT_NAMES.split() for word in (unit, f"{unit}s"))
+_MONTH_PREPOSITIONS = "in since on of until last next this early late mid"
+_BEFORE_MONTH = frozenset(_MONTH_PREPOSITIONS.split())
 _MONTHS_THAT_ARE_WORDS = frozenset({"may", "march"})
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th|am|pm)")
 _NAMED = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]")

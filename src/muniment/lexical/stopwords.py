@@ -40,7 +40,10 @@ _RUSSIAN = """
 ENGLISH = frozenset(_ENGLISH.split())
 _OTHERS = frozenset((_GERMAN + _FRENCH + _SPANISH + _RUSSIAN).split())
 # Words that an English question may well be about.
-_ALSO_ENGLISH = frozenset(["bin", "con", "des", "die", "dir", "fur", "hat", "main", "par", "pour", "sans", "sin", "son", "ton", "war"])
+_ALSO_ENGLISH = frozenset(
+    {"bin", "con", "des", "die", "dir", "fur", "hat", "main", "par", "pour"}
+    | {"sans", "sin", "son", "ton", "war"}
+)
 STOP_WORDS = ENGLISH | (_OTHERS - _ALSO_ENGLISH)
 
 
