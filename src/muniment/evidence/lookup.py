@@ -80,6 +80,7 @@ def _named(corpus: Corpus, question: Question) -> NDArray[np.bool_]:
     for name in question.names:
         named[corpus.find(name)[0]] = True
     if question.first_person and not named.any():
-        named = corpus.roles.view == corpus.code("role", "user")
-        return named & (corpus.roles.view >= 0)
+        # A conversation's user asks about itself: "which tea did I buy?"
+        user = corpus.code("role", "user")
+        named = (corpus.roles.view == user) & np.bool_(user >= 0)
     return named

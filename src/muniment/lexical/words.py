@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-import Stemmer
+import Stemmer  # type: ignore[import-not-found]
 from apsw.unicode import word_iter
 
 MAX_WORD_CHARACTERS = 64
@@ -131,8 +131,9 @@ def _without_possessive(word: str) -> str:
 
 def _stemmer(language: str) -> Callable[[str], str]:
     # A stemmer keeps state while it works, so each thread has its own.
-    known = getattr(_stemmers, language, None)
-    if known is None:
-        known = Stemmer.Stemmer(language).stemWord
-        setattr(_stemmers, language, known)
-    return known
+    known: Callable[[str], str] | None = getattr(_stemmers, language, None)
+    if known is not None:
+        return known
+    made: Callable[[str], str] = Stemmer.Stemmer(language).stemWord
+    setattr(_stemmers, language, made)
+    return made
