@@ -107,8 +107,10 @@ async def _stream(exchange: Exchange, content: str, cut_after: int | None) -> No
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
     writer.write(b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n")
     words = content.split(" ")
-    events = [_chunk(model, {"content": (" " if place else "") + word})
-              for place, word in enumerate(words)]
+    events = [
+        _chunk(model, {"content": (" " if place else "") + word})
+        for place, word in enumerate(words)
+    ]
     if cut_after is None:
         events += [_chunk(model, {}, "stop"), b"data: [DONE]\n\n"]
     for event in events[:cut_after]:
@@ -167,7 +169,7 @@ def cut() -> Reply:
     """Half an answer, then the connection is gone."""
 
     async def reply(exchange: Exchange) -> None:
-        exchange.writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"id\": ")
+        exchange.writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"id": ')
         await exchange.writer.drain()
         exchange.writer.transport.abort()
 
@@ -275,7 +277,11 @@ class OpenAIServer:
         body = exchange.request.body
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         rows = [
-            {"object": "embedding", "index": place, "embedding": derived_vector(one, self.dimension)}
+            {
+                "object": "embedding",
+                "index": place,
+                "embedding": derived_vector(one, self.dimension),
+            }
             for place, one in enumerate(texts)
         ]
         await exchange.send_json(200, embeddings(rows, model=body["model"]))

@@ -127,18 +127,14 @@ def test_sizes_below_one_are_refused(client: AsyncOpenAI, wrong: dict[str, int])
 
 
 async def test_langchain_embeddings_give_one_text_one_vector() -> None:
-    embedder = LangChainEmbedder(
-        DeterministicFakeEmbedding(size=4), model_name="fake", dimension=4
-    )
+    embedder = LangChainEmbedder(DeterministicFakeEmbedding(size=4), model_name="fake", dimension=4)
     alone = await embedder("tea")
     assert await embedder.embed_batch(["milk", "tea"]) == [await embedder("milk"), alone]
     assert (embedder.model_name, embedder.dimension, len(alone)) == ("fake", 4, 4)
 
 
 async def test_langchain_embeddings_of_another_dimension_are_refused() -> None:
-    embedder = LangChainEmbedder(
-        DeterministicFakeEmbedding(size=4), model_name="fake", dimension=5
-    )
+    embedder = LangChainEmbedder(DeterministicFakeEmbedding(size=4), model_name="fake", dimension=5)
     with pytest.raises(MemoryConfigurationError, match="4 numbers a vector, not 5"):
         await embedder("tea")
 

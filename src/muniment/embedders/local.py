@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -169,14 +170,13 @@ def _pooled(states: Floats, mask: Floats) -> Floats:
 
 
 def _session(weights: bytes, threads: int) -> Callable[..., Floats]:
-    import onnxruntime as runtime  # pyright: ignore[reportMissingTypeStubs]
-
-    options: Any = runtime.SessionOptions()
+    runtime: Any = import_module("onnxruntime")  # it has no types
+    options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # A pool that spins between calls would take a core from the rest of the process.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session: Any = runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    session = runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
 
     def run(ids: object, mask: object, types: object) -> Floats:
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}

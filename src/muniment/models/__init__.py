@@ -17,7 +17,9 @@ def as_memory_model(model: object) -> MemoryModel:
     LangChain is not imported for it: its module is there already when such an object is.
     MemoryConfigurationError for anything else.
     """
-    if all(callable(getattr(model, name, None)) for name in ("generate_text", "generate_structured")):
+    if all(
+        callable(getattr(model, name, None)) for name in ("generate_text", "generate_structured")
+    ):
         return cast(MemoryModel, model)
     if _is_chat_model(model):
         from muniment.models.langchain import LangChainModel

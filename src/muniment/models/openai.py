@@ -14,6 +14,7 @@ try:
     from openai import APIStatusError, AsyncOpenAI
     from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageParam
     from openai.types.shared_params import ResponseFormatJSONSchema
+    from openai.types.shared_params.response_format_json_schema import JSONSchema
 except ModuleNotFoundError as error:
     raise missing_extra("openai") from error
 
@@ -61,8 +62,12 @@ def _prompt(system: str, user: str) -> list[ChatCompletionMessageParam]:
 
 
 def _response_format(schema: type[Reply]) -> ResponseFormatJSONSchema:
-    described = {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True}
-    return {"type": "json_schema", "json_schema": described}  # pyright: ignore[reportReturnType]
+    described: JSONSchema = {
+        "name": schema.__name__,
+        "schema": schema.model_json_schema(),
+        "strict": True,
+    }
+    return {"type": "json_schema", "json_schema": described}
 
 
 def _message(reply: object) -> ChatCompletionMessage:

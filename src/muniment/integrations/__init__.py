@@ -1,0 +1,1 @@
+"""Muniment inside other frameworks."""
