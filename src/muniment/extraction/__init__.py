@@ -1,0 +1,1 @@
+"""Proposing, checking and storing the durable facts that a finished turn stated."""
