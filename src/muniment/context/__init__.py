@@ -1,0 +1,1 @@
+"""What one turn gets from memory: window, summary, condensed question, recall."""

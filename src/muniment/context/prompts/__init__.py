@@ -1,0 +1,1 @@
+"""The prompts of a turn, one file each."""

@@ -1,0 +1,221 @@
+"""Choosing the long-term memories that are worth their prompt tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, overload
+
+from muniment.context.candidates import CANDIDATES, Candidates, Embedding, Wanted
+from muniment.context.guarded import TurnGuard
+from muniment.context.policy import MemoryPolicy
+from muniment.context.ranking import (
+    EntityAnchor,
+    ScoredMemory,
+    ScoringContext,
+    TypeAffinity,
+    deduplicate,
+    fused_score,
+    rank_factors,
+    select,
+)
+from muniment.context.tokens import TokenCounter, approximate_tokens
+from muniment.domain import checks
+from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.owner import MemoryOwner, scope_query_owner
+from muniment.domain.trust import Trust
+from muniment.ports import Candidate, MemoryEmbedder, MemoryIndex, MemoryRepository
+
+POLICY_BUDGET = -1
+"""`max_tokens` of a recall that keeps to the policy's block budget."""
+
+_MOST_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A recalled memory with its rank explained.
+
+    `score` is `relevance` (0..1) times (1 + factor) for each of `factors` (recency, importance,
+    entity, type); `lanes` holds the parts of the relevance by name.
+    """
+
+    memory: Memory
+    score: float
+    relevance: float
+    factors: Mapping[str, float]
+    lanes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """One recall; None means the policy's own."""
+
+    owner: MemoryOwner
+    query: str
+    anchor_entity_ids: tuple[str, ...] = ()
+    wanted_types: tuple[MemoryType, ...] = ()
+    as_of: datetime | None = None
+    top_k: int | None = None
+    min_trust: Trust | None = None
+    max_tokens: int | None = POLICY_BUDGET
+    exclude_message_ids: tuple[str, ...] = ()
+
+
+class MemoryRecall:
+    """Recall over a repository, an index and an embedder; each failure only narrows it."""
+
+    def __init__(
+        self,
+        *,
+        policy: MemoryPolicy,
+        memories: MemoryRepository,
+        index: MemoryIndex | None = None,
+        embedder: MemoryEmbedder | None = None,
+        clock: Callable[[], datetime] | None = None,
+        token_counter: TokenCounter | None = None,
+    ) -> None:
+        self._policy = policy
+        self._candidates = Candidates(memories, index)
+        self._embedder = embedder
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._counter = token_counter or approximate_tokens
+
+    @overload
+    async def recall(
+        self,
+        owner: MemoryOwner,
+        query: str,
+        *,
+        anchor_entity_ids: Sequence[str] = (),
+        wanted_types: Sequence[MemoryType] = (),
+        as_of: datetime | None = None,
+        top_k: int | None = None,
+        min_trust: Trust | None = None,
+        max_tokens: int | None = POLICY_BUDGET,
+        explain: Literal[False] = False,
+    ) -> tuple[Memory, ...]: ...
+
+    @overload
+    async def recall(
+        self,
+        owner: MemoryOwner,
+        query: str,
+        *,
+        anchor_entity_ids: Sequence[str] = (),
+        wanted_types: Sequence[MemoryType] = (),
+        as_of: datetime | None = None,
+        top_k: int | None = None,
+        min_trust: Trust | None = None,
+        max_tokens: int | None = POLICY_BUDGET,
+        explain: Literal[True],
+    ) -> tuple[RecalledMemory, ...]: ...
+
+    async def recall(
+        self,
+        owner: MemoryOwner,
+        query: str,
+        *,
+        anchor_entity_ids: Sequence[str] = (),
+        wanted_types: Sequence[MemoryType] = (),
+        as_of: datetime | None = None,
+        top_k: int | None = None,
+        min_trust: Trust | None = None,
+        max_tokens: int | None = POLICY_BUDGET,
+        explain: bool = False,
+    ) -> tuple[Memory, ...] | tuple[RecalledMemory, ...]:
+        """The best memories for `query`, best first; `explain` gives each with its rank.
+
+        The owner is built from the authenticated request, never from fields that a user or a
+        model supplies. `as_of` asks what was believed then, `max_tokens=None` drops the block
+        budget. ValueError for a bad argument; nothing else is raised.
+        """
+        request = RecallRequest(
+            owner,
+            query,
+            tuple(anchor_entity_ids),
+            tuple(MemoryType(kind) for kind in wanted_types),
+            checks.optional_instant("as_of", as_of),
+            None if top_k is None else checks.whole("top_k", top_k, low=0, high=1000),
+            None if min_trust is None else Trust(min_trust),
+            max_tokens,
+        )
+        found = await self.find(request, TurnGuard(self._policy, session_id=owner.session_id))
+        return found if explain else tuple(each.memory for each in found)
+
+    async def find(self, request: RecallRequest, guard: TurnGuard) -> tuple[RecalledMemory, ...]:
+        """`recall` within a turn's remaining time."""
+        top_k = self._policy.recall_top_k if request.top_k is None else request.top_k
+        text = _askable(request.query)
+        if not self._policy.enabled or top_k == 0 or not text:
+            return ()
+        scoring = self._scoring(request)
+        wanted = await self._wanted(request, text, top_k, guard)
+        found = await self._candidates.gather(wanted, guard)
+        budget = request.max_tokens
+        chosen = select(
+            deduplicate(_scored(found, scoring)),
+            top_k=top_k,
+            max_tokens=self._policy.block_tokens if budget == POLICY_BUDGET else budget,
+            counter=self._counter,
+            overflow=self._policy.block_overflow,
+        )
+        return tuple(_explained(each, scoring) for each in chosen)
+
+    def _scoring(self, request: RecallRequest) -> ScoringContext:
+        return ScoringContext(
+            now=request.as_of or self._clock(),
+            half_life_hours=self._policy.recency_half_life_hours,
+            anchor=EntityAnchor(request.anchor_entity_ids, self._policy.entity_overlap_weight),
+            affinity=TypeAffinity(request.wanted_types, self._policy.type_affinity_weight),
+        )
+
+    async def _wanted(
+        self, request: RecallRequest, text: str, top_k: int, guard: TurnGuard
+    ) -> Wanted:
+        owner = request.owner
+        scopes = self._policy.recall_scopes
+        return Wanted(
+            owner=owner,
+            text=text,
+            scopes=tuple(scope for scope in scopes if scope_query_owner(owner, scope)),
+            embedding=await self._embedded(text, guard),
+            messages=self._policy.recall_messages,
+            exclude_message_ids=request.exclude_message_ids,
+            as_of=request.as_of,
+            now=self._clock(),
+            min_trust=request.min_trust or self._policy.min_trust,
+            limit=max(CANDIDATES, top_k),
+        )
+
+    async def _embedded(self, text: str, guard: TurnGuard) -> Embedding | None:
+        embedder = self._embedder
+        if embedder is None:
+            return None
+
+        async def call() -> Embedding:
+            vector = tuple(float(number) for number in await embedder(text))
+            if not vector or not all(map(math.isfinite, vector)):
+                raise ValueError("the embedding is empty or not finite")
+            return vector
+
+        return await guard.run("embed query", call, None)
+
+
+def _askable(query: str) -> str:
+    """`query` shortened and as encodable text; empty where nothing is asked."""
+    text = query[:_MOST_CHARACTERS].replace("\x00", " ")
+    return text.encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def _scored(found: Iterable[Candidate], scoring: ScoringContext) -> Iterable[ScoredMemory]:
+    for each in found:
+        score = fused_score(each.memory, relevance=each.relevance, context=scoring)
+        yield ScoredMemory(each.memory, each.relevance, score, each.lanes)
+
+
+def _explained(each: ScoredMemory, scoring: ScoringContext) -> RecalledMemory:
+    factors = rank_factors(each.memory, scoring)
+    return RecalledMemory(each.memory, each.score, each.relevance, factors, each.lanes)
