@@ -10,12 +10,10 @@ from pathlib import Path
 
 from benchmarks.quality import corpus_path
 from benchmarks.quality.ablation import ablation
-from benchmarks.quality.corpus_path import Vectors
 from benchmarks.quality.dataset import Conversation, read
+from benchmarks.quality.embedding import vectors_of
 from benchmarks.quality.report import by_category, evidence_counts, measure, surroundings, table
 from muniment.evidence.weights import DEFAULT
-
-NO_VECTORS = (None, None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -27,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = asyncio.run(_product(conversations, options, limit))
         vectors = []
     else:
-        vectors = [asyncio.run(_vectors(one, options.embedder)) for one in conversations]
+        vectors = [asyncio.run(vectors_of(one, options.embedder)) for one in conversations]
         pairs = zip(conversations, vectors, strict=True)
         found = [corpus_path.rankings(one, *known, DEFAULT, limit) for one, known in pairs]
     groups = by_category(measure(conversations, found, options.k))
@@ -41,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(table(groups))
     if options.ablate:
         if options.path == "product":
-            vectors = [asyncio.run(_vectors(one, options.embedder)) for one in conversations]
+            vectors = [asyncio.run(vectors_of(one, options.embedder)) for one in conversations]
         result["ablation"] = ablation(conversations, vectors, options.k)
         _print_ablation(result["ablation"])
     if options.json:
@@ -70,19 +68,6 @@ async def _product(
         await rankings(one, embedder=embedder, url=options.url, limit=limit)
         for one in conversations
     ]
-
-
-async def _vectors(
-    conversation: Conversation, embedder: str
-) -> tuple[Vectors, Vectors] | tuple[None, None]:
-    if embedder == "none":
-        return NO_VECTORS
-    from muniment.embedders.local import LocalEmbedder
-
-    local = LocalEmbedder()
-    messages = [f"{one.name}: {one.text}" for one in conversation.messages]
-    questions = [asked.text for asked in conversation.questions]
-    return await local.embed_batch(messages), await local.embed_batch(questions)
 
 
 def _print_ablation(differences: dict[str, dict[str, float]]) -> None:

@@ -9,7 +9,7 @@ from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.evidence.vectors import pack_vector
-from muniment.evidence.weights import Weights
+from muniment.evidence.weights import Ranking
 from muniment.lexical.indexing import index_text
 
 Vectors = Sequence[Sequence[float]]
@@ -19,7 +19,7 @@ def rankings(
     conversation: Conversation,
     messages: Vectors | None,
     questions: Vectors | None,
-    weights: Weights,
+    weights: Ranking,
     limit: int,
 ) -> list[list[str]]:
     """The ids found for each question, best first."""

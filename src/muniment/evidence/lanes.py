@@ -2,7 +2,7 @@
 
 ========  =================================================================================
 words     BM25 over stems, relative to the best candidate
-meaning   cosine similarity to the question, from the least to the most similar candidate
+meaning   cosine similarity to the question, from the least similar row to the best
 coverage  share of the question's terms, by rarity, held by the message and its neighbours
 speaker   ``words`` where the question names who speaks, or asks in the first person
 answer    the previous message's ``words`` where that one is a question
@@ -12,6 +12,7 @@ time      ``words`` where the question asks when and the row names a time
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -29,50 +30,77 @@ Number = TypeVar("Number", np.bool_, np.float32, np.uint32)
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Chosen slots of one corpus, with what is known of them."""
+    """Chosen slots of one corpus; ``similarity`` is every slot's cosine, where there is one."""
 
     corpus: Corpus
     lookup: Lookup
     slots: NDArray[np.int64]
-    cosine: Values
+    similarity: NDArray[np.float32] | None = None
+
+    def cosine(self) -> Values:
+        """The candidates' cosine to the question, 0 where there is none."""
+        if self.similarity is None:
+            return np.zeros(len(self.slots))
+        return self.similarity[self.slots].astype(np.float64)
 
 
-def raw_lanes(chosen: Candidates, idf: Values, *, asks_when: bool) -> dict[str, Values]:
-    """The lanes before scaling; ``words`` and those made from it are BM25 sums."""
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The bounds by which evidence is brought to 0..1, over all corpora together.
+
+    ``words`` is the best candidate's; ``least`` the least cosine of any row, so that the scale
+    does not depend on how many candidates there are, ``most`` the best candidate's.
+    """
+
+    words: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, chosen: Sequence[Candidates]) -> Scale:
+        """The bounds of these candidates."""
+        words = [float(part.lookup.words[part.slots].max(initial=0.0)) for part in chosen]
+        known = [part for part in chosen if part.similarity is not None and len(part.slots)]
+        least = [float(part.similarity.min()) for part in known if part.similarity is not None]
+        most = [float(part.cosine().max()) for part in known]
+        return cls(max(words, default=0.0) or 1.0, min(least, default=0.0), max(most, default=1.0))
+
+    def of_words(self, found: NDArray[np.floating]) -> Values:
+        """BM25 sums as shares of the best candidate's."""
+        return np.asarray(np.minimum(found / self.words, 1.0), np.float64)
+
+    def of_cosine(self, found: NDArray[np.floating]) -> Values:
+        """Cosines from 0 at the least to 1 at the most."""
+        span = max(self.most - self.least, 1e-6)
+        return np.asarray(np.clip((found - self.least) / span, 0.0, 1.0), np.float64)
+
+
+def lanes_of(
+    chosen: Candidates, idf: Values, scale: Scale, *, asks_when: bool
+) -> dict[str, Values]:
+    """The lanes of one corpus's candidates."""
     slots, corpus = chosen.slots, chosen.corpus
     before, after = (link[slots] for link in corpus.links())
-    words = chosen.lookup.words[slots].astype(np.float64)
+    words = scale.of_words(chosen.lookup.words[slots])
     asked = _at(corpus.marks.view & int(Mark.ASKS) != 0, before)
     timed = corpus.marks.view[slots] & int(Mark.TIME) != 0
     held = chosen.lookup.held
     around = held[slots] | _at(held, before) | _at(held, after)
+    known = corpus.has_vector.view[slots] & (chosen.similarity is not None)
     return {
         "words": words,
-        "meaning": chosen.cosine,
-        "coverage": _weight_of(around, idf),
+        "meaning": np.where(known, scale.of_cosine(chosen.cosine()), 0.0),
+        "coverage": weight_of(around, idf),
         "speaker": words * chosen.lookup.named[slots],
-        "answer": asked * _at(chosen.lookup.words, before).astype(np.float64),
+        "answer": asked * scale.of_words(_at(chosen.lookup.words, before)),
         "time": words * (timed & asks_when),
     }
 
 
-def scaled_lanes(lanes: dict[str, Values]) -> dict[str, Values]:
-    """All candidates' lanes brought to 0..1."""
-    best = max(float(lanes["words"].max(initial=0.0)), 1e-9)
-    scaled = {
-        name: np.minimum(lanes[name] / best, 1.0) for name in ("words", "speaker", "answer", "time")
-    }
-    return scaled | {"meaning": spread(lanes["meaning"]), "coverage": lanes["coverage"]}
-
-
 def spread(values: Values) -> Values:
-    """``values`` from 0 at the least to 1 at the greatest; all 0 where they are alike."""
-    if not len(values):
-        return values
-    least, greatest = float(values.min()), float(values.max())
-    if greatest - least < 1e-9:
-        return np.zeros_like(values)
-    return (values - least) / (greatest - least)
+    """``values`` from 0 at the least to 1 at the greatest; they must not all be alike."""
+    least = float(values.min())
+    return (values - least) / (float(values.max()) - least)
 
 
 def _at(values: NDArray[Number], slots: Slots) -> NDArray[Number]:
@@ -80,7 +108,8 @@ def _at(values: NDArray[Number], slots: Slots) -> NDArray[Number]:
     return np.where(slots >= 0, values[slots], np.zeros((), values.dtype))
 
 
-def _weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
+def weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
+    """The share of the question's terms, by rarity, that are in ``held``."""
     total = float(idf.sum())
     if not total:
         return np.zeros(len(held))

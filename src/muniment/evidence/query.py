@@ -19,6 +19,23 @@ _WHEN = re.compile(
     r"|since when|wann|quand|cuándo|quando|когда)\b|什么时候|何时|いつ|언제|เมื่อไหร่",
     re.IGNORECASE,
 )
+_ASKED = {
+    "where": re.compile(
+        r"\b(?:where|wo|où|dónde|где|(?:which|what) (?:city|country|place))\b", re.I
+    ),
+    "who": re.compile(r"\b(?:who|whom|whose|wer|qui|quién|кто)\b", re.I),
+    "number": re.compile(
+        r"\b(?:how (?:many|much|old|often|long)|combien|cuánt\w+|сколько)\b", re.I
+    ),
+    "reason": re.compile(
+        r"\b(?:why|how come|what (?:made|motivated|inspired)|warum|почему)\b", re.I
+    ),
+    "feeling": re.compile(r"\b(?:feel\w*|felt|favou?rite|like|love|enjoy\w*|think)\b", re.I),
+    "plan": re.compile(r"\b(?:will|plan\w*|going to|want\w*|would|might)\b", re.I),
+    "choice": re.compile(
+        r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|would|will)\b", re.I
+    ),
+}
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine", "myself", "im", "ive", "id"})
 
 
@@ -27,13 +44,15 @@ class Question:
     """A query made ready for scoring.
 
     ``terms`` are distinct term hashes, at most :data:`MAX_TERMS`; ``names`` the hashes under which
-    a speaker of one of the query's words would be stored.
+    a speaker of one of the query's words would be stored; ``asks`` what kind of answer is wanted
+    (the keys of ``_ASKED``), read as ``marks`` are, mostly in English.
     """
 
     terms: tuple[int, ...]
     names: tuple[int, ...]
     asks_when: bool
     first_person: bool
+    asks: frozenset[str] = frozenset()
 
 
 def analyze(text: str) -> Question:
@@ -48,4 +67,5 @@ def analyze(text: str) -> Question:
         names=tuple(names)[:MAX_TERMS],
         asks_when=_WHEN.search(beginning) is not None,
         first_person=any(word.partition("'")[0] in _FIRST_PERSON for word in found),
+        asks=frozenset(kind for kind, asked in _ASKED.items() if asked.search(beginning)),
     )

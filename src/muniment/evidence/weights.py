@@ -31,5 +31,17 @@ EVIDENCE = Weights()
 HYBRID = Weights(words=0.5, meaning=0.5, coverage=0, speaker=0, answer=0, time=0)
 """Words and meaning in equal parts, and nothing else."""
 
-DEFAULT = EVIDENCE
 LANES = tuple(field.name for field in fields(Weights))
+
+
+class Learned:
+    """Marks the learned ranking (see :mod:`muniment.evidence.model`) as the one to use.
+
+    It knows conversations: where no message is among the candidates, the ``EVIDENCE`` weights
+    rank instead.
+    """
+
+
+LEARNED = Learned()
+Ranking = Weights | Learned
+DEFAULT: Ranking = EVIDENCE

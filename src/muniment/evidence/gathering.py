@@ -1,0 +1,112 @@
+"""Candidates for a question, from several corpora, and the evidence for them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muniment.evidence.corpus import MESSAGE, Corpus
+from muniment.evidence.eligibility import Filters, Mask
+from muniment.evidence.features import features
+from muniment.evidence.lanes import Candidates, Scale, Values, lanes_of
+from muniment.evidence.lookup import Lookup, look_up
+from muniment.evidence.query import Question
+from muniment.evidence.vectors import Floats, unit
+from muniment.evidence.weights import LANES
+
+MOST_CANDIDATES = 1_000
+"""Rows of one corpus whose evidence is weighed, at most: half of them the best by words, half the
+best by meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The candidates of each corpus; every array below runs over them in that order."""
+
+    chosen: tuple[Candidates, ...]
+    idf: Values
+    scale: Scale
+    question: Question
+
+    def __len__(self) -> int:
+        return sum(len(part.slots) for part in self.chosen)
+
+    def has_meaning(self) -> bool:
+        """Whether there was an embedding to compare anywhere."""
+        return any(part.similarity is not None for part in self.chosen)
+
+    def has_messages(self) -> bool:
+        """Whether any candidate is a conversation's message."""
+        return any(
+            bool((part.corpus.kinds.view[part.slots] == part.corpus.code("kind", MESSAGE)).any())
+            for part in self.chosen
+        )
+
+    def lanes(self) -> dict[str, Values]:
+        """Every lane (see :mod:`muniment.evidence.lanes`), and ``cosine`` as it is."""
+        when = self.question.asks_when
+        each = [lanes_of(part, self.idf, self.scale, asks_when=when) for part in self.chosen]
+        lanes = {name: np.concatenate([one[name] for one in each]) for name in LANES}
+        return lanes | {"cosine": np.concatenate([part.cosine() for part in self.chosen])}
+
+    def features(self) -> dict[str, Values]:
+        """Every feature (see :mod:`muniment.evidence.features`)."""
+        meaning = self.has_meaning()
+        each = [
+            features(part, self.idf, self.question, self.scale, meaning=meaning)
+            for part in self.chosen
+            if len(part.slots)
+        ]
+        return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+
+    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Each candidate's corpus, key there, and arrival order there."""
+        sizes = [len(part.slots) for part in self.chosen]
+        keys = [part.corpus.keys.view[part.slots] for part in self.chosen]
+        order = [part.corpus.order.view[part.slots] for part in self.chosen]
+        index = np.repeat(np.arange(len(sizes)), sizes)
+        return index, np.concatenate(keys), np.concatenate(order)
+
+
+def gather(
+    corpora: Sequence[Corpus],
+    question: Question,
+    *,
+    embedding: Sequence[float] | None,
+    filters: Filters,
+) -> Gathered:
+    """The rows worth weighing: those that share a word, and those close in meaning."""
+    lookups, idf = look_up(corpora, question)
+    asked = None if embedding is None else unit(embedding)
+    chosen = tuple(
+        _choose(corpus, lookup, filters.mask(corpus), asked)
+        for corpus, lookup in zip(corpora, lookups, strict=True)
+    )
+    return Gathered(chosen, idf, Scale.of(chosen), question)
+
+
+def _choose(corpus: Corpus, lookup: Lookup, eligible: Mask, asked: Floats | None) -> Candidates:
+    by_words = _top(lookup.words, eligible & (lookup.words > 0))
+    similarity = _similarity(corpus, asked)
+    if similarity is None:
+        return Candidates(corpus, lookup, by_words)
+    by_meaning = _top(similarity, eligible & corpus.has_vector.view)
+    return Candidates(corpus, lookup, np.union1d(by_words, by_meaning), similarity)
+
+
+def _top(values: NDArray[np.float32], allowed: Mask) -> NDArray[np.int64]:
+    slots = np.flatnonzero(allowed)
+    most = MOST_CANDIDATES // 2
+    if len(slots) <= most:
+        return slots
+    return slots[np.argpartition(values[slots], len(slots) - most)[-most:]]
+
+
+def _similarity(corpus: Corpus, asked: Floats | None) -> NDArray[np.float32] | None:
+    vectors = corpus.vectors
+    if asked is None or vectors is None or vectors.shape[1] != len(asked):
+        return None
+    return vectors @ asked
