@@ -143,6 +143,31 @@ def test_an_unreadable_json_field_costs_that_field_only(rubbish: str) -> None:
     assert second.content == "still here"
 
 
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "args", "id", "type", "function", "arguments", "x"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(calls=st.lists(any_json, max_size=4) | any_json, citations=any_json)
+def test_no_json_makes_a_message_unreadable_or_changes_it(calls: Any, citations: Any) -> None:
+    message = said(tool_calls_json=json.dumps(calls), citations_json=json.dumps(citations))
+    assert from_langchain_message(to_langchain_message(message)) == message
+
+
+def test_numbers_that_equal_nothing_change_nothing() -> None:
+    calls = '[{"name": "f", "args": {"x": NaN}}]'
+    message = said(tool_calls_json=calls)
+    returned = from_langchain_message(to_langchain_message(message))
+    assert returned.tool_calls_json == calls
+
+
 def test_citations_are_there_to_be_shown_and_may_be_changed() -> None:
     message = to_langchain_message(said(citations_json='[{"source": "a"}]'))
     assert message.additional_kwargs["citations"] == [{"source": "a"}]

@@ -174,7 +174,9 @@ def _tool_calls_json(message: BaseMessage, kept: Mapping[str, Any]) -> str | Non
         tuple(dict(call) for call in message.invalid_tool_calls),
     )
     written: str | None = kept.get("tool_calls_json")
-    return written if read_tool_calls(written) == calls else write_tool_calls(calls)
+    said = write_tool_calls(calls)
+    # Compared as text, since not-a-number equals nothing as a value.
+    return written if write_tool_calls(read_tool_calls(written)) == said else said
 
 
 def _citations_json(message: BaseMessage, kept: Mapping[str, Any]) -> str | None:
