@@ -55,21 +55,24 @@ class MemoryContextBuilder:
         self._model = memory_model(model)
         self._counter = token_counter or approximate_tokens
         self._clock = clock or utc_now
-        self._summaries = memories and SummaryKeeper(
-            policy=policy,
-            messages=messages,
-            memories=memories,
-            model=self._model,
-            counter=self._counter,
-        )
-        self._recall = memories and MemoryRecall(
-            policy=policy,
-            memories=memories,
-            index=index,
-            embedder=embedder,
-            clock=self._clock,
-            token_counter=self._counter,
-        )
+        self._summaries: SummaryKeeper | None = None
+        self._recall: MemoryRecall | None = None
+        if memories is not None:
+            self._summaries = SummaryKeeper(
+                policy=policy,
+                messages=messages,
+                memories=memories,
+                model=self._model,
+                counter=self._counter,
+            )
+            self._recall = MemoryRecall(
+                policy=policy,
+                memories=memories,
+                index=index,
+                embedder=embedder,
+                clock=self._clock,
+                token_counter=self._counter,
+            )
 
     async def build(
         self, owner: MemoryOwner, question: str, *, anchor_entity_ids: Sequence[str] = ()

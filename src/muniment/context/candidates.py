@@ -52,21 +52,21 @@ class Candidates:
     def __init__(self, memories: MemoryRepository, index: MemoryIndex | None) -> None:
         self._memories = memories
         self._index = index
+        self._separate = index is not None and id(index) != id(memories)
 
     async def gather(self, wanted: Wanted, guard: TurnGuard) -> list[Candidate]:
         """Every candidate found, each memory of a scope once."""
         memories = self._memories
-        separate = self._index is not None and self._index is not memories
-        if isinstance(memories, MemoryCandidates):
-            types = (MemoryType.CONVERSATION,) if separate else RECALLED_TYPES
-            if not separate:
-                return await _one_trip(memories, wanted, types, guard)
-            # The separate index knows the memories; the messages are the repository's own.
-            said = await _one_trip(memories, wanted, types, guard) if _asks_messages(wanted) else []
-            return [*said, *await self._indexed(wanted, guard)]
-        return (
-            await self._indexed(wanted, guard) if separate else await self._lexical(wanted, guard)
-        )
+        if not isinstance(memories, MemoryCandidates):
+            found = self._indexed if self._separate else self._lexical
+            return await found(wanted, guard)
+        if not self._separate:
+            return await _one_trip(memories, wanted, RECALLED_TYPES, guard)
+        if wanted.messages == "off":
+            return await self._indexed(wanted, guard)
+        # The separate index knows the memories; the messages are the repository's own.
+        said = await _one_trip(memories, wanted, (MemoryType.CONVERSATION,), guard)
+        return [*said, *await self._indexed(wanted, guard)]
 
     async def _indexed(self, wanted: Wanted, guard: TurnGuard) -> list[Candidate]:
         found = await asyncio.gather(
@@ -150,10 +150,6 @@ async def _one_trip(
         (),
     )
     return list(found)
-
-
-def _asks_messages(wanted: Wanted) -> bool:
-    return wanted.messages != "off"
 
 
 def _scope_query(wanted: Wanted, scope: MemoryScope, text: str) -> MemoryQuery | None:

@@ -1,0 +1,1 @@
+"""The three tiers: conversation turns, a run's scratch state, long-term memories."""
