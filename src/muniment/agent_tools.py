@@ -185,6 +185,7 @@ class AgentMemoryTools:
         embedding = await self._restatements.embedding(memory.content)
         known = await self._restatements.of(memory, embedding, now=memory.created_at)
         if known is not None:
+            await self._writer.repair(known)
             return _outcome("exists", known)
         stored = await self._writer.write(memory, embedding=embedding)
         return _outcome("stored" if stored.created else "exists", stored.memory)

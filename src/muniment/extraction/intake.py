@@ -57,10 +57,11 @@ class FactIntake:
         statement = self._checked(fact, entity_ids)
         if statement is None:
             return None
-        if echoed(statement.content, statement.scope, self._known) is not None:
-            self._counts.duplicates += 1
-            return None
         try:
+            known = echoed(statement.content, statement.scope, self._known)
+            if known is not None:
+                await self._known_again(known)
+                return None
             return await self._store(statement, fact.replaces)
         except ValueError:
             self._counts.dropped_invalid += 1
@@ -92,8 +93,9 @@ class FactIntake:
         self._counts.ignored_references += change.ignored
         memory = extracted_memory(statement, self._turn, self._policy, _conflict(change))
         embedding = await self._restatements.embedding(memory.content)
-        if await self._is_known(memory, embedding, change):
-            self._counts.duplicates += 1
+        known = await self._already(memory, embedding, change)
+        if known is not None:
+            await self._known_again(known)
             return None
         stored = await self._writer.write(memory, supersedes=change.supersedes, embedding=embedding)
         if not stored.created:
@@ -102,19 +104,22 @@ class FactIntake:
         self._note(stored.memory, change, closed=stored.superseded)
         return stored.memory
 
-    async def _is_known(
+    async def _known_again(self, known: Memory) -> None:
+        self._counts.duplicates += 1
+        await self._writer.repair(known)
+
+    async def _already(
         self, memory: Memory, embedding: Sequence[float] | None, change: Replacement
-    ) -> bool:
-        """Whether this turn gave it before (even if closed by now) or a memory restates it."""
+    ) -> Memory | None:
+        """What this turn gave before (even if closed by now), or what `memory` restates."""
         async with asyncio.timeout(self._policy.call_timeout_seconds):
             before = await self._memories.get(memory.owner, memory.memory_id)
         if before is not None:
-            return True
+            return before
         touched = [prior for prior in (change.supersedes, change.conflicts) if prior is not None]
-        similar = await self._restatements.of(
+        return await self._restatements.of(
             memory, embedding, now=self._turn.now, passing_over=touched
         )
-        return similar is not None
 
     def _note(self, stored: Memory, change: Replacement, *, closed: str | None) -> None:
         self._known.append(stored)

@@ -12,8 +12,13 @@ from muniment.replies import ExtractedFact, ProposedFacts, read_fact
 
 MAX_REPLY_CHARACTERS = 200_000
 MAX_STARTS = 200
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_TAG = "(?:think|thinking|reasoning)"
+# Up to a closing tag that the answer follows; some servers swallow the opening one.
+_THOUGHT = re.compile(rf"\A.*</{_TAG}>(?=\s*[{{\[`])", re.DOTALL | re.IGNORECASE)
+_CLOSED_THOUGHT = re.compile(rf"\A\s*<{_TAG}>.*?</{_TAG}>", re.DOTALL | re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(rf"\A\s*<{_TAG}>.*", re.DOTALL | re.IGNORECASE)
 _DECODER = json.JSONDecoder()
+_BROKEN = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +36,36 @@ def read_facts(reply: object) -> ReadFacts:
     if not isinstance(reply, str):
         entries = _entries(reply)
         return _read(entries) if entries is not None else ReadFacts(malformed=1)
-    text = _THINKING.sub(" ", reply[:MAX_REPLY_CHARACTERS])
-    return _from_text(text)
+    return _from_text(_answer(reply[:MAX_REPLY_CHARACTERS]))
+
+
+def _answer(text: str) -> str:
+    """`text` without what the model thought before it answered."""
+    for thought in (_THOUGHT, _CLOSED_THOUGHT, _OPEN_THOUGHT):
+        text = thought.sub("", text, count=1)
+    return text
 
 
 def _from_text(text: str) -> ReadFacts:
-    best: ReadFacts | None = None
+    """The first list of facts, or else the single facts that a cut-off list leaves."""
+    empty: ReadFacts | None = None
+    single: list[Any] = []
+    broken = False
     for value in _values(text):
-        entries = _entries(value)
-        if entries is None:
+        if value is _BROKEN:
+            broken = True
             continue
-        read = _read(entries)
-        if read.facts or isinstance(value, dict):
+        if _is_fact(value):
+            single.append(value)
+            continue
+        entries = _entries(value)
+        read = _read(entries) if entries is not None else None
+        if read is not None and (read.facts or isinstance(value, dict)):
             return read
-        best = best or read
-    return best if best is not None else _salvaged(text)
-
-
-def _salvaged(text: str) -> ReadFacts:
-    """Single facts of a reply that was cut off inside its list."""
-    facts = [read_fact(value) for value in _values(text) if _is_fact(value)]
-    return ReadFacts(tuple(fact for fact in facts if fact is not None), malformed=1)
+        empty = empty or read
+    if single:
+        return ReadFacts(_read(single).facts, malformed=int(broken))
+    return empty or ReadFacts(malformed=1)
 
 
 def _read(entries: list[Any]) -> ReadFacts:
@@ -69,7 +83,7 @@ def _entries(value: object) -> list[Any] | None:
         if isinstance(facts, list):
             return list(facts)
         return [value] if _is_fact(value) else None
-    if isinstance(value, list) and any(_is_fact(item) for item in value):
+    if isinstance(value, list) and (not value or any(_is_fact(item) for item in value)):
         return list(value)
     return None
 
@@ -79,7 +93,7 @@ def _is_fact(value: object) -> bool:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Each JSON object or list in `text`, outermost first, passing over what does not parse."""
+    """Each JSON object or list in `text`, outermost first; `_BROKEN` for one that is none."""
     position = 0
     for _ in range(MAX_STARTS):
         start = _next_start(text, position)
@@ -88,8 +102,7 @@ def _values(text: str) -> Iterator[Any]:
         try:
             value, position = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            position = start + 1
-            continue
+            value, position = _BROKEN, start + 1
         yield value
 
 

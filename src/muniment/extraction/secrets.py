@@ -60,10 +60,10 @@ _KINDS = (
 )
 # The kind, at most a few words that cannot end the sentence, a word or sign of being, the value.
 _STATED = re.compile(
-    rf"(?:\b|_|(?<=[^\x00-\x7f]))(?P<kind>{_KINDS})s?\b?(?:[^\n.;:=]{{0,40}}?)"
+    rf"(?:\b|_|(?<=[^\x00-\x7f]))(?P<kind>{_KINDS})s?(?![a-zA-Z])(?:[^\n.;:=]{{0,40}}?)"
     r"(?:\s*(?:=>|->|[:=：])\s*|\s+(?:is|was|are|to|ist|lautet|war|est|es|é|è|är|to|jest)(?:\s*:)?\s+|"
     r"(?:是|为|は|は、)\s*|\s+[\"'`“«])"
-    r"[\"'`“«]?(?P<value>[^\s\"'`“”»，。]+)",
+    r"(?P<quote>[\"'`“«]?)(?P<value>[^\s\"'`“”»，。]+)",
     re.IGNORECASE,
 )
 _ENTROPIC = re.compile(r"(?<![\w/+=-])[A-Za-z0-9+/_=-]{24,}(?![\w/+=-])")
@@ -71,7 +71,9 @@ _CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]\d)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _INVISIBLE = dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x00AD))
+_PASSWORD_KINDS = re.compile(r"pass|pwd|kenn|mot|contra|senha|пар|密|パス|비밀", re.IGNORECASE)
 _NUMERIC_KINDS = re.compile(r"pin|otp|code|cvv|cvc|one[- ]time", re.IGNORECASE)
+_CARD_ISSUERS = (2, 3, 4, 5, 6)
 ENTROPY_BITS = 3.6
 
 
@@ -93,6 +95,8 @@ def _is_secret_value(match: re.Match[str]) -> bool:
         return True
     if len(value) < 4:
         return False
+    if match["quote"] and _PASSWORD_KINDS.match(match["kind"]):
+        return True
     digits = any(char.isdigit() for char in value)
     letters = any(char.isalpha() for char in value)
     signs = any(not char.isalnum() and char not in "-'’" for char in value)
@@ -116,7 +120,7 @@ def _entropy(text: str) -> float:
 
 def _passes_luhn(run: str) -> bool:
     digits = [int(char) for char in run if char.isdigit()]
-    if len(set(digits)) < 3:
+    if len(set(digits)) < 2 or digits[0] not in _CARD_ISSUERS:
         return False
     doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

@@ -49,6 +49,10 @@ class FactWriter:
             stored = await self._write(memory, supersedes, embedding)
         return await self._indexed(stored, embedding)
 
+    async def repair(self, memory: Memory, embedding: Sequence[float] | None = None) -> None:
+        """Index `memory` where its earlier indexing failed."""
+        await self._indexed(StoredFact(memory, created=False), embedding)
+
     async def _write(
         self, memory: Memory, supersedes: Memory | None, embedding: Sequence[float] | None
     ) -> StoredFact:
