@@ -42,3 +42,8 @@ def audiences(caller: MemoryOwner, scopes: Iterable[MemoryScope] = ()) -> tuple[
 def message_audience(tenant_id: str, user_id: str) -> str:
     """The audience of one user's conversation messages, all sessions together."""
     return json.dumps(["messages", tenant_id, user_id], ensure_ascii=False)
+
+
+def is_message_audience(key: str) -> bool:
+    """Whether `key` is an audience of messages rather than of memories."""
+    return key.startswith('["messages",')

@@ -1,0 +1,5 @@
+"""The embedded default: everything in one SQLite file."""
+
+from muniment.stores.sqlite.store import AsyncSQLiteStore
+
+__all__ = ["AsyncSQLiteStore"]

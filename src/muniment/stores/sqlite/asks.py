@@ -1,0 +1,112 @@
+"""One recall as the reader sees it: which rows, and the winners read back as memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from muniment.domain.memory import Memory
+from muniment.domain.owner import MemoryOwner, owner_user
+from muniment.domain.visibility import is_message_audience, message_audience
+from muniment.evidence.score import Scored
+from muniment.ports import Candidate
+from muniment.stores.recalled import recalled_message
+from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.rows import memory_of, message_of
+from muniment.stores.sqlite.statements import SQL
+
+_MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one recall may see. `keys` are audiences; times are microseconds."""
+
+    owner: MemoryOwner
+    keys: tuple[str, ...]
+    kinds: frozenset[str]
+    messages: str
+    session: str | None
+    excluded: tuple[str, ...]
+    trust: int
+    instants: dict[str, Any]
+
+    @property
+    def message_keys(self) -> tuple[str, ...]:
+        """The caller's message audience, where messages are asked for and can be addressed."""
+        user = owner_user(self.owner)
+        without_session = self.messages == "session" and self.session is None
+        if self.messages == "off" or user is None or without_session:
+            return ()
+        return (message_audience(self.owner.tenant_id, user),)
+
+    @property
+    def all_keys(self) -> tuple[str, ...]:
+        """Every audience of this recall."""
+        return (*self.keys, *self.message_keys)
+
+    @property
+    def scored_kinds(self) -> frozenset[str]:
+        """The kinds of row that may be found."""
+        return self.kinds | {_MESSAGE} if self.message_keys else self.kinds
+
+
+def excluded_seqs(db: apsw.Connection, ask: Ask) -> frozenset[int]:
+    """The rows of the messages that the turn's window holds already."""
+    session, user = ask.owner.session_id, owner_user(ask.owner)
+    if not ask.excluded or session is None or user is None:
+        return frozenset()
+    values = (ask.owner.tenant_id, user, session, json_list(ask.excluded))
+    return frozenset(row[0] for row in db.execute(SQL["message_seqs"], values))
+
+
+def hydrate(
+    db: apsw.Connection, ask: Ask, keys: Sequence[str], found: Sequence[Scored]
+) -> tuple[Candidate, ...]:
+    """The winners as candidates; scope, validity, expiry and trust are asked again."""
+    spoken = [is_message_audience(keys[hit.corpus_index]) for hit in found]
+    memories = _memories(db, ask, [h.key for h, m in zip(found, spoken, strict=True) if not m])
+    messages = _messages(db, ask, [h.key for h, m in zip(found, spoken, strict=True) if m])
+    candidates: list[Candidate] = []
+    for hit, is_message in zip(found, spoken, strict=True):
+        memory = (messages if is_message else memories).get(hit.key)
+        if memory is not None:
+            candidates.append(Candidate(memory, hit.relevance, hit.lanes))
+    return tuple(candidates)
+
+
+def _memories(db: apsw.Connection, ask: Ask, seqs: Sequence[int]) -> dict[int, Memory]:
+    if not seqs:
+        return {}
+    values = {
+        **ask.instants,
+        "seqs": json_list(seqs),
+        "keys": json_list(ask.keys),
+        "trust": ask.trust,
+    }
+    return {row[0]: memory_of(row[1:]) for row in db.execute(SQL["hydrate_memories"], values)}
+
+
+def _messages(db: apsw.Connection, ask: Ask, seqs: Sequence[int]) -> dict[int, Memory]:
+    if not seqs:
+        return {}
+    values = {
+        "seqs": json_list(seqs),
+        "keys": json_list(ask.message_keys),
+        "session": ask.session,
+        "at": ask.instants["at"],
+    }
+    user = owner_user(ask.owner) or ""
+    return {
+        row[0]: recalled_message(
+            ask.owner.tenant_id,
+            user,
+            message=message_of(row[2:]),
+            session_id=row[1],
+            session_only=ask.session is not None,
+        )
+        for row in db.execute(SQL["hydrate_messages"], values)
+    }

@@ -1,0 +1,306 @@
+"""Conversations: messages, sessions and directory over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from muniment.domain import checks
+from muniment.domain.conversation import (
+    ConversationIdentity,
+    ConversationMessage,
+    ConversationPage,
+    ConversationSummaryRow,
+    complete_message_pairs,
+    normalize_conversation_title,
+)
+from muniment.domain.cursor import decode_cursor, encode_cursor
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.scope import MemoryScope
+from muniment.domain.visibility import audience_key, message_audience
+from muniment.errors import InvalidEntryError
+from muniment.lexical.indexing import index_text
+from muniment.stores.recalled import is_searchable, same_message
+from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.rows import (
+    Row,
+    instant_of,
+    message_of,
+    message_row,
+    micros,
+)
+from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.writes import touch
+
+_LAST = (1 << 63) - 1
+_PAGE = 64
+_MOST_MESSAGES = 1_000
+_HIGHEST = "\U0010ffff"
+
+
+class SQLiteConversations:
+    """The conversation face of a SQLite store."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    # -- messages --------------------------------------------------------------------------
+
+    async def append_messages(
+        self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
+    ) -> None:
+        """Append in order, all or none; a message already there is ignored.
+
+        InvalidEntryError where an id is in use for other content.
+        """
+        given = list(messages)
+        if not given:
+            return
+        texts = [message.content for message in given if is_searchable(message)]
+        vectors = iter(await self._core.embed_all(texts))
+        paired = [(m, next(vectors) if is_searchable(m) else None) for m in given]
+        now = micros(self._core.clock())
+        await self._core.engine.write_async(lambda db: _append(db, identity, paired, now))
+
+    async def recent_messages(
+        self, identity: ConversationIdentity, *, limit: int
+    ) -> tuple[ConversationMessage, ...]:
+        """The newest `limit` (1..1000), oldest first."""
+        checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
+
+        def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
+            held = _conversation(db, identity)
+            return () if held is None else _newest(db, held[0], _LAST, limit)
+
+        return await self._core.engine.read_async(job)
+
+    async def recent_complete_messages(
+        self, identity: ConversationIdentity, *, limit: int = 3
+    ) -> tuple[ConversationMessage, ...]:
+        """The messages of the newest `limit` (1..1000) completed exchanges, oldest first."""
+        checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
+
+        def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
+            held = _conversation(db, identity)
+            return () if held is None else _newest_pairs(db, held[0], limit)
+
+        return await self._core.engine.read_async(job)
+
+    async def messages_after(
+        self, identity: ConversationIdentity, *, after_message_id: str | None, limit: int
+    ) -> tuple[ConversationMessage, ...]:
+        """Up to `limit` (1..1000) later messages, oldest first; None is from the start."""
+        checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
+
+        def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
+            held = _conversation(db, identity)
+            after = 0
+            if after_message_id is not None:
+                place = held and db.execute(SQL["message_seq"], (held[0], after_message_id))
+                row = place.fetchone() if place else None
+                if row is None:
+                    raise ValueError("after_message_id: not a message of this conversation")
+                after = row[0]
+            if held is None:
+                return ()
+            return tuple(map(message_of, db.execute(SQL["messages_from"], (held[0], after, limit))))
+
+        return await self._core.engine.read_async(job)
+
+    async def clear_messages(self, identity: ConversationIdentity) -> None:
+        """Delete the conversation's messages and the summary that covered them."""
+
+        def job(db: apsw.Connection) -> None:
+            held = _conversation(db, identity)
+            if held is not None:
+                _clear(db, identity, held[0])
+
+        await self._core.engine.write_async(job)
+
+    # -- sessions --------------------------------------------------------------------------
+
+    async def create(
+        self, identity: ConversationIdentity, *, kind: str = "chat", title: str | None = None
+    ) -> None:
+        """Make the conversation known; an existing one stays as it is."""
+        kind = checks.identifier("kind", kind, maximum=32)
+        title = normalize_conversation_title(title)
+        now = micros(self._core.clock())
+        await self._core.engine.write_async(lambda db: _open(db, identity, now, kind, title))
+
+    async def exists(self, identity: ConversationIdentity, *, kind: str | None = None) -> bool:
+        """Whether the conversation is known, of `kind` where one is named."""
+        held = await self._core.engine.read_async(lambda db: _conversation(db, identity))
+        return held is not None and kind in (None, held[1])
+
+    async def delete(self, identity: ConversationIdentity) -> bool:
+        """Delete the conversation with its messages and summary."""
+
+        def job(db: apsw.Connection) -> bool:
+            held = _conversation(db, identity)
+            if held is None:
+                return False
+            _clear(db, identity, held[0])
+            db.execute(SQL["delete_conversation"], (held[0],))
+            return True
+
+        return await self._core.engine.write_async(job)
+
+    # -- directory -------------------------------------------------------------------------
+
+    async def list_conversations(
+        self,
+        *,
+        tenant_id: str,
+        user_id: str,
+        kind: str | None = None,
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> ConversationPage:
+        """Newest activity first, as of the first page; `limit` is 1..100."""
+        checks.whole("limit", limit, low=1, high=100)
+        snapshot, activity, session = micros(self._core.clock()), _LAST, _HIGHEST
+        if cursor is not None:
+            snapshot, activity, session = _position(cursor)
+        values = {
+            "tenant": checks.identifier("tenant_id", tenant_id),
+            "user": checks.identifier("user_id", user_id),
+            "kind": kind,
+            "snapshot": snapshot,
+            "activity": activity,
+            "session": session,
+            "limit": limit + 1,
+        }
+        rows = await self._core.engine.read_async(
+            lambda db: list(db.execute(SQL["list_conversations"], values))
+        )
+        last = rows[limit - 1] if len(rows) > limit else None
+        following = None if last is None else encode_cursor("page", snapshot, last[4], last[0])
+        return ConversationPage(tuple(_summary(row) for row in rows[:limit]), following)
+
+    async def rename_conversation(
+        self, identity: ConversationIdentity, *, title: str | None
+    ) -> bool:
+        """Set or clear the title by hand; False where there is no such conversation."""
+        return await self._titled("rename", identity, normalize_conversation_title(title))
+
+    async def set_generated_title(self, identity: ConversationIdentity, *, title: str) -> bool:
+        """Set a first title; False where there is one, or a hand has been at it."""
+        return await self._titled(
+            "set_generated_title", identity, normalize_conversation_title(title)
+        )
+
+    async def get_title(self, identity: ConversationIdentity) -> str | None:
+        """The title, None without one."""
+        held = await self._core.engine.read_async(lambda db: _conversation(db, identity))
+        return None if held is None else held[2]
+
+    async def _titled(
+        self, statement: str, identity: ConversationIdentity, title: str | None
+    ) -> bool:
+        values = (identity.tenant_id, identity.user_id, identity.session_id, title)
+        return await self._core.engine.write_async(
+            lambda db: db.execute(SQL[statement], values).fetchone() is not None
+        )
+
+
+def _conversation(db: apsw.Connection, identity: ConversationIdentity) -> Row | None:
+    values = (identity.tenant_id, identity.user_id, identity.session_id)
+    row: Row | None = db.execute(SQL["conversation"], values).fetchone()
+    return row
+
+
+def _open(
+    db: apsw.Connection,
+    identity: ConversationIdentity,
+    now: int,
+    kind: str = "chat",
+    title: str | None = None,
+) -> int:
+    values = {
+        "tenant": identity.tenant_id,
+        "user": identity.user_id,
+        "session": identity.session_id,
+        "kind": kind,
+        "title": title,
+        "by_hand": int(title is not None),
+        "now": now,
+    }
+    db.execute(SQL["open_conversation"], values)
+    held = _conversation(db, identity)
+    assert held is not None  # noqa: S101 - just inserted
+    return int(held[0])
+
+
+def _append(
+    db: apsw.Connection,
+    identity: ConversationIdentity,
+    messages: Sequence[tuple[ConversationMessage, bytes | None]],
+    now: int,
+) -> None:
+    conversation = _open(db, identity, now)
+    ids = json_list([message.message_id for message, _ in messages])
+    rows = db.execute(SQL["held_messages"], (conversation, ids))
+    held = {message.message_id: message for message in map(message_of, rows)}
+    fresh: list[tuple[ConversationMessage, bytes | None]] = []
+    for message, vector in messages:
+        before = held.setdefault(message.message_id, message)
+        if not same_message(before, message):
+            raise InvalidEntryError("message_id: is in use for another message of the conversation")
+        if before is message:
+            fresh.append((message, vector))
+    if not fresh:
+        return
+    audience, changed = touch(db, message_audience(identity.tenant_id, identity.user_id))
+    for message, vector in fresh:
+        text = index_text(message.content, name=message.name) if is_searchable(message) else None
+        index = (None, None, None) if text is None else (text.terms, text.marks, text.length)
+        head = (conversation, audience, changed, now, *index, vector)
+        db.execute(SQL["append_message"], (*head, *message_row(message)))
+
+
+def _newest(
+    db: apsw.Connection, conversation: int, before: int, limit: int
+) -> tuple[ConversationMessage, ...]:
+    rows = list(db.execute(SQL["recent_messages"], (conversation, before, limit)))
+    return tuple(map(message_of, reversed(rows)))
+
+
+def _newest_pairs(
+    db: apsw.Connection, conversation: int, limit: int
+) -> tuple[ConversationMessage, ...]:
+    size = _PAGE
+    while True:
+        window = _newest(db, conversation, _LAST, size)
+        pairs = complete_message_pairs(window, limit=limit)
+        # One pair more than asked shows that the oldest one kept was not cut at the edge.
+        if len(window) < size or len(complete_message_pairs(window, limit=limit + 1)) > limit:
+            return tuple(message for pair in pairs for message in pair)
+        size *= 4
+
+
+def _clear(db: apsw.Connection, identity: ConversationIdentity, conversation: int) -> None:
+    audiences = {row[0] for row in db.execute(SQL["clear_messages"], (conversation,))}
+    owner = MemoryOwner(
+        identity.tenant_id, user_id=identity.user_id, session_id=identity.session_id
+    )
+    key = audience_key(MemoryScope.SESSION, owner)
+    audiences |= {row[0] for row in db.execute(SQL["delete_summary"], (key,))}
+    db.execute(SQL["count_removals"], (json_list(sorted(audiences)),))
+
+
+def _position(cursor: str) -> tuple[int, int, str]:
+    match decode_cursor("page", cursor):
+        case (int(snapshot), int(activity), str(session)):
+            return snapshot, activity, session
+        case _:
+            raise ValueError("cursor: unknown or altered")
+
+
+def _summary(row: Row) -> ConversationSummaryRow:
+    session, kind, title, created, activity, messages = row
+    return ConversationSummaryRow(
+        session, kind, title, instant_of(created), instant_of(activity), messages
+    )

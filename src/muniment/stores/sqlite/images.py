@@ -1,0 +1,141 @@
+"""Packed images of audiences, kept while they are used and refreshed by their version."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from math import inf
+
+import apsw
+
+from muniment.domain.visibility import is_message_audience
+from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.lexical.indexing import IndexedText
+from muniment.stores.sqlite.rows import Row
+from muniment.stores.sqlite.statements import SQL
+
+_MICROS = 1_000_000
+_BYTES_A_ROW = 2_048  # 384 floats and a short text's terms, about
+
+DEFAULT_BUDGET_BYTES = 512 << 20
+
+
+@dataclass(slots=True)
+class Image:
+    """One audience's corpus as of a version."""
+
+    corpus: Corpus = field(default_factory=Corpus)
+    version: int = -1
+    removals: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """An audience's row."""
+
+    id: int
+    key: str
+    version: int
+    removals: int
+
+
+def audiences_of(connection: apsw.Connection, keys: Sequence[str]) -> list[Audience]:
+    """The rows of `keys` that exist, in the order given."""
+    place = {key: index for index, key in enumerate(keys)}
+    found = [Audience(*row) for row in connection.execute(SQL["audiences"], (json_list(keys),))]
+    return sorted(found, key=lambda audience: place[audience.key])
+
+
+def json_list(values: Sequence[str | int]) -> str:
+    """A list for `json_each`."""
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+class Images:
+    """The images of a file, least recently used first out when over the budget (bytes)."""
+
+    def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:
+        self._budget = budget_bytes
+        self._images: OrderedDict[int, Image] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def current(
+        self, connection: apsw.Connection, audiences: Sequence[Audience]
+    ) -> Iterator[list[Corpus]]:
+        """The corpora of `audiences`, locked, and no older than the connection's snapshot."""
+        held = [(audience, self._image(audience.id)) for audience in audiences]
+        with ExitStack() as locks:
+            for _, image in sorted(held, key=lambda pair: pair[0].id):
+                locks.enter_context(image.lock)
+            for audience, image in held:
+                if image.version < audience.version:
+                    _refresh(connection, audience, image)
+            yield [image.corpus for _, image in held]
+        self._evict()
+
+    def drop(self) -> None:
+        """Forget every image."""
+        with self._lock:
+            self._images.clear()
+
+    def _image(self, audience_id: int) -> Image:
+        with self._lock:
+            image = self._images.setdefault(audience_id, Image())
+            self._images.move_to_end(audience_id)
+            return image
+
+    def _evict(self) -> None:
+        with self._lock:
+            size = sum(len(image.corpus) for image in self._images.values()) * _BYTES_A_ROW
+            while size > self._budget and len(self._images) > 1:
+                _, image = self._images.popitem(last=False)
+                size -= len(image.corpus) * _BYTES_A_ROW
+
+
+def _refresh(connection: apsw.Connection, audience: Audience, image: Image) -> None:
+    messages = is_message_audience(audience.key)
+    kind = "message" if messages else "memory"
+    if image.version >= 0 and image.removals != audience.removals:
+        live = {row[0] for row in connection.execute(SQL[f"{kind}_keys"], (audience.id,))}
+        known = image.corpus.keys.view[image.corpus.alive.view]
+        image.corpus.remove([int(key) for key in known if int(key) not in live])
+    changed = connection.execute(SQL[f"{kind}_changed"], (audience.id, image.version))
+    make = _message_corpus_row if messages else _memory_corpus_row
+    image.corpus.upsert([make(row) for row in changed])
+    image.version, image.removals = audience.version, audience.removals
+
+
+def _memory_corpus_row(row: Row) -> CorpusRow:
+    seq, kind, created, valid_from, invalid_at, expires_at, trust, terms, marks, length, vec = row
+    return CorpusRow(
+        key=seq,
+        kind=kind,
+        indexed=IndexedText(terms, marks, length),
+        at=created / _MICROS,
+        order=seq,
+        valid_from=-inf if valid_from is None else valid_from / _MICROS,
+        invalid_at=inf if invalid_at is None else invalid_at / _MICROS,
+        expires_at=inf if expires_at is None else expires_at / _MICROS,
+        trust=trust,
+        vector=vec,
+    )
+
+
+def _message_corpus_row(row: Row) -> CorpusRow:
+    seq, session, role, created, terms, marks, length, vector = row
+    return CorpusRow(
+        key=seq,
+        kind=MESSAGE,
+        indexed=IndexedText(terms, marks, length),
+        at=created / _MICROS,
+        order=seq,
+        session=session,
+        role=role,
+        vector=vector,
+    )

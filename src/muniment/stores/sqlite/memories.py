@@ -1,0 +1,226 @@
+"""Memories by visibility: repository, index, candidates and facts over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.query import MemoryMatch, MemoryQuery
+from muniment.domain.scope import MemoryScope
+from muniment.domain.trust import Trust
+from muniment.domain.visibility import audiences
+from muniment.evidence.query import analyze
+from muniment.evidence.score import score
+from muniment.ports import Candidate, StoredFact
+from muniment.stores.limits import checked_memory, within_tokens
+from muniment.stores.sqlite.asks import Ask, excluded_seqs, hydrate
+from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.images import audiences_of, json_list
+from muniment.stores.sqlite.rows import memory_of, micros
+from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.writes import (
+    remove_memory,
+    write_fact,
+    write_memory,
+)
+
+
+class SQLiteMemories:
+    """The memory face of a SQLite store. Raises MemoryStoreError and InvalidEntryError."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    # -- repository ------------------------------------------------------------------------
+
+    async def save(self, memory: Memory) -> Memory:
+        """Store or update the row of this id in the memory's own audience."""
+        key, stored = checked_memory(memory)
+        vector = await self._core.embed(stored.content)
+        return await self._core.engine.write_async(
+            lambda db: write_memory(db, key, stored, vector=vector)
+        )
+
+    async def get(self, caller: MemoryOwner, memory_id: str) -> Memory | None:
+        """The memory of this id, narrowest scope first; None where there is none for `caller`."""
+        keys, now = audiences(caller), micros(self._core.clock())
+
+        def job(db: apsw.Connection) -> Memory | None:
+            rows = list(db.execute(SQL["get_memory"], (str(memory_id), json_list(keys), now)))
+            found = sorted(map(memory_of, rows), key=lambda memory: memory.scope.width)
+            return found[0] if found else None
+
+        return await self._core.engine.read_async(job)
+
+    async def search(self, query: MemoryQuery) -> tuple[Memory, ...]:
+        """With text: best first. Without: the most recently changed first."""
+        if query.text is not None:
+            hits = await self._ranked(query, None)
+            return within_tokens(tuple(hit.memory for hit in hits), query.max_tokens)
+        keys = audiences(query.owner, query.scopes)
+        values = {
+            **self._instants(query.as_of, query.include_invalid),
+            "keys": json_list(keys),
+            "types": json_list(query.memory_types) if query.memory_types else None,
+            "trust": trust_floor(query.min_trust),
+            "limit": query.limit,
+        }
+        found = await self._core.engine.read_async(
+            lambda db: tuple(memory_of(row) for row in db.execute(SQL["list_memories"], values))
+        )
+        return within_tokens(found, query.max_tokens)
+
+    async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
+        """Delete what `caller` sees under this id (narrowest scope); reopen what it replaced."""
+        keys = audiences(caller)
+
+        def job(db: apsw.Connection) -> bool:
+            rows = db.execute(SQL["memory_place"], (str(memory_id), json_list(keys))).fetchall()
+            places = {row[0] for row in rows}
+            for audience in audiences_of(db, keys):  # narrow to wide
+                if audience.id in places:
+                    remove_memory(db, audience.id, audience.key, memory_id)
+                    return True
+            return False
+
+        return await self._core.engine.write_async(job)
+
+    # -- index -----------------------------------------------------------------------------
+
+    async def index_memory(self, memory: Memory, embedding: Sequence[float] | None = None) -> None:
+        """Give an existing row another embedding; its words are indexed when it is saved."""
+        key, stored = checked_memory(memory)
+        vector = await self._core.checked_vector(embedding)
+
+        def job(db: apsw.Connection) -> None:
+            held = db.execute(SQL["get_memory"], (stored.memory_id, json_list([key]), 0)).fetchone()
+            if held is not None:
+                write_memory(db, key, memory_of(held), vector=vector)
+
+        await self._core.engine.write_async(job)
+
+    async def search_memories(
+        self, query: MemoryQuery, embedding: Sequence[float] | None = None
+    ) -> tuple[MemoryMatch, ...]:
+        """By cosine similarity where there is an embedding, else by relevance in words."""
+        hits = await self._ranked(query, embedding)
+        matches = [
+            MemoryMatch(
+                hit.memory.memory_id,
+                hit.lanes.get("cosine", 0.0) if embedding is not None else hit.relevance,
+            )
+            for hit in hits
+        ]
+        return tuple(sorted(matches, key=lambda match: (-match.score, match.memory_id)))
+
+    async def delete_memory(self, owner: MemoryOwner, memory_id: str) -> None:
+        """Nothing to do: a row and its index are one."""
+
+    async def _ranked(
+        self, query: MemoryQuery, embedding: Sequence[float] | None
+    ) -> tuple[Candidate, ...]:
+        if query.text is None:
+            return ()
+        return await self.candidates(
+            query.owner,
+            query.text,
+            embedding=embedding,
+            scopes=query.scopes or tuple(MemoryScope),
+            memory_types=query.memory_types or tuple(MemoryType),
+            as_of=query.as_of,
+            min_trust=query.min_trust,
+            limit=query.limit,
+            include_invalid=query.include_invalid,
+        )
+
+    # -- candidates ------------------------------------------------------------------------
+
+    async def candidates(
+        self,
+        owner: MemoryOwner,
+        text: str,
+        *,
+        embedding: Sequence[float] | None = None,
+        scopes: Sequence[MemoryScope],
+        memory_types: Sequence[MemoryType],
+        messages: str = "off",
+        session_id: str | None = None,
+        exclude_message_ids: Sequence[str] = (),
+        as_of: datetime | None = None,
+        min_trust: Trust | None = None,
+        limit: int = 100,
+        include_invalid: bool = False,
+    ) -> tuple[Candidate, ...]:
+        """Recall's candidates in one read; best first."""
+        ask = Ask(
+            owner=owner,
+            keys=audiences(owner, scopes) if scopes else (),
+            kinds=frozenset(kind.value for kind in memory_types),
+            messages=messages,
+            session=session_id if messages == "session" else None,
+            excluded=tuple(exclude_message_ids),
+            trust=trust_floor(min_trust),
+            instants=self._instants(as_of, include_invalid),
+        )
+        core = self._core
+        question = analyze(text)
+
+        def job(db: apsw.Connection) -> tuple[Candidate, ...]:
+            held = audiences_of(db, ask.all_keys)
+            skip = excluded_seqs(db, ask)
+            with core.images.current(db, held) as corpora:
+                found = score(
+                    corpora,
+                    question,
+                    embedding=core.comparable(db, embedding),
+                    now=ask.instants["now"] / 1e6,
+                    as_of=None if as_of is None else as_of.timestamp(),
+                    include_invalid=include_invalid,
+                    kinds=ask.scored_kinds,
+                    session=ask.session,
+                    exclude_keys=skip,
+                    min_trust=ask.trust,
+                    limit=limit,
+                )
+            return hydrate(db, ask, [audience.key for audience in held], found)
+
+        return await self._core.engine.read_async(job)
+
+    def _instants(self, as_of: datetime | None, any_time: bool) -> dict[str, Any]:
+        now = micros(self._core.clock())
+        return {
+            "now": now,
+            "at": now if as_of is None else micros(as_of),
+            "any_time": any_time,
+        }
+
+    # -- facts -----------------------------------------------------------------------------
+
+    async def store_fact(
+        self,
+        memory: Memory,
+        *,
+        supersedes: str | None = None,
+        embedding: Sequence[float] | None = None,
+    ) -> StoredFact:
+        """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
+        key, stored = checked_memory(memory)
+        vector = (
+            await self._core.embed(stored.content)
+            if embedding is None
+            else await self._core.checked_vector(embedding)
+        )
+        now = self._core.clock()
+        return await self._core.engine.write_async(
+            lambda db: write_fact(db, key, stored, supersedes=supersedes, vector=vector, now=now)
+        )
+
+
+def trust_floor(trust: Trust | None) -> int:
+    """The rank that a row needs; 0 where there is no floor."""
+    return 0 if trust is None else Trust(trust).rank

@@ -1,0 +1,268 @@
+-- name: audiences
+SELECT id, key, version, removals FROM audience
+WHERE key IN (SELECT value FROM json_each(?1));
+
+-- name: touch_audience
+INSERT INTO audience (key, version) VALUES (?1, 1)
+ON CONFLICT (key) DO UPDATE SET version = version + 1
+RETURNING id, version;
+
+-- name: count_removals
+UPDATE audience SET version = version + 1, removals = removals + 1
+WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: memory_changed
+SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust,
+    terms, marks, length, vector
+FROM memory WHERE audience = ?1 AND changed > ?2 ORDER BY seq;
+
+-- name: memory_keys
+SELECT seq FROM memory WHERE audience = ?1;
+
+-- name: message_changed
+SELECT m.seq, c.session, m.role, m.created_at, m.terms, m.marks, m.length, m.vector
+FROM message m JOIN conversation c ON c.id = m.conversation
+WHERE m.audience = ?1 AND m.changed > ?2 AND m.terms IS NOT NULL ORDER BY m.seq;
+
+-- name: message_keys
+SELECT seq FROM message WHERE audience = ?1;
+
+-- name: save_memory
+INSERT INTO memory (audience, changed, fact_key, terms, marks, length, vector,
+    realm_session, memory_id, scope, memory_type, tenant, project, user, principal, session, run,
+    agent, content, metadata, importance, created_at, updated_at, expires_at, valid_from,
+    invalid_at, superseded_by, source_session_id, source_message_ids, derived_from, entity_ids,
+    content_hash, trust, source)
+VALUES (:audience, :changed, :fact_key, :terms, :marks, :length, :vector,
+    :realm_session, :memory_id, :scope, :memory_type, :tenant, :project, :user, :principal,
+    :session, :run, :agent, :content, :metadata, :importance, :created_at, :updated_at,
+    :expires_at, :valid_from, :invalid_at, :superseded_by, :source_session_id,
+    :source_message_ids, :derived_from, :entity_ids, :content_hash, :trust, :source)
+ON CONFLICT (audience, memory_id) DO UPDATE SET
+    changed = excluded.changed, terms = excluded.terms, marks = excluded.marks,
+    length = excluded.length, vector = excluded.vector, realm_session = excluded.realm_session,
+    fact_key = CASE WHEN memory.content_hash IS excluded.content_hash
+        AND excluded.superseded_by IS NULL AND excluded.invalid_at IS NULL
+        THEN memory.fact_key END,
+    memory_type = excluded.memory_type, project = excluded.project, user = excluded.user,
+    principal = excluded.principal, session = excluded.session, run = excluded.run,
+    agent = excluded.agent, content = excluded.content, metadata = excluded.metadata,
+    importance = excluded.importance, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, expires_at = excluded.expires_at,
+    valid_from = excluded.valid_from, invalid_at = excluded.invalid_at,
+    superseded_by = excluded.superseded_by, source_session_id = excluded.source_session_id,
+    source_message_ids = excluded.source_message_ids, derived_from = excluded.derived_from,
+    entity_ids = excluded.entity_ids, content_hash = excluded.content_hash,
+    trust = excluded.trust, source = excluded.source;
+
+-- name: get_memory
+SELECT {memory} FROM memory
+WHERE memory_id = ?1 AND audience IN
+    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
+    AND (expires_at IS NULL OR expires_at > ?3)
+ORDER BY audience;
+
+-- name: list_memories
+SELECT {memory} FROM memory
+WHERE audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
+    AND (expires_at IS NULL OR expires_at > :now)
+    AND (:any_time OR ((valid_from IS NULL OR valid_from <= :at)
+        AND (invalid_at IS NULL OR invalid_at > :at)))
+    AND (:types IS NULL OR memory_type IN (SELECT value FROM json_each(:types)))
+    AND trust >= :trust
+ORDER BY updated_at DESC, memory_id LIMIT :limit;
+
+-- name: hydrate_memories
+SELECT seq, {memory} FROM memory
+WHERE seq IN (SELECT value FROM json_each(:seqs))
+    AND audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
+    AND (expires_at IS NULL OR expires_at > :now)
+    AND (:any_time OR ((valid_from IS NULL OR valid_from <= :at)
+        AND (invalid_at IS NULL OR invalid_at > :at)))
+    AND trust >= :trust;
+
+-- name: hydrate_messages
+SELECT m.seq, c.session, {m.message}
+FROM message m JOIN conversation c ON c.id = m.conversation
+WHERE m.seq IN (SELECT value FROM json_each(:seqs))
+    AND m.audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
+    AND (:session IS NULL OR c.session = :session) AND m.created_at <= :at;
+
+-- name: message_seqs
+SELECT m.seq FROM message m JOIN conversation c ON c.id = m.conversation
+WHERE c.tenant = ?1 AND c.user = ?2 AND c.session = ?3
+    AND m.message_id IN (SELECT value FROM json_each(?4));
+
+-- name: memory_place
+SELECT audience FROM memory WHERE memory_id = ?1 AND audience IN
+    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
+ORDER BY audience;
+
+-- name: open_conversation
+INSERT INTO conversation (tenant, user, session, kind, title, titled_by_hand, created_at)
+VALUES (:tenant, :user, :session, :kind, :title, :by_hand, :now)
+ON CONFLICT (tenant, user, session) DO NOTHING;
+
+-- name: conversation
+SELECT id, kind, title FROM conversation WHERE tenant = ?1 AND user = ?2 AND session = ?3;
+
+-- name: held_messages
+SELECT {message} FROM message
+WHERE conversation = ?1 AND message_id IN (SELECT value FROM json_each(?2));
+
+-- name: append_message
+INSERT INTO message (conversation, audience, changed, arrived_at, terms, marks, length, vector,
+    message_id, role, content, created_at, token_count, tool_calls_json, tool_call_id,
+    citations_json, run_id, partial, name)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19);
+
+-- name: recent_messages
+SELECT {message} FROM message WHERE conversation = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3;
+
+-- name: messages_from
+SELECT {message} FROM message WHERE conversation = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3;
+
+-- name: message_seq
+SELECT seq FROM message WHERE conversation = ?1 AND message_id = ?2;
+
+-- name: clear_messages
+DELETE FROM message WHERE conversation = ?1 RETURNING audience;
+
+-- name: delete_conversation
+DELETE FROM conversation WHERE id = ?1;
+
+-- name: delete_summary
+DELETE FROM memory WHERE audience = (SELECT id FROM audience WHERE key = ?1)
+    AND memory_type = 'summary' RETURNING audience;
+
+-- name: list_conversations
+SELECT session, kind, title, created_at, activity, messages FROM (
+    SELECT c.session, c.kind, c.title, c.created_at,
+        max(c.created_at, coalesce((SELECT max(m.arrived_at) FROM message m
+            WHERE m.conversation = c.id AND m.arrived_at <= :snapshot), 0)) AS activity,
+        (SELECT count(*) FROM message m
+            WHERE m.conversation = c.id AND m.arrived_at <= :snapshot) AS messages
+    FROM conversation c
+    WHERE c.tenant = :tenant AND c.user = :user AND c.created_at <= :snapshot
+        AND (:kind IS NULL OR c.kind = :kind)
+) WHERE (activity, session) < (:activity, :session)
+ORDER BY activity DESC, session DESC LIMIT :limit;
+
+-- name: rename
+UPDATE conversation SET title = ?4, titled_by_hand = 1
+WHERE tenant = ?1 AND user = ?2 AND session = ?3 RETURNING id;
+
+-- name: set_generated_title
+UPDATE conversation SET title = ?4
+WHERE tenant = ?1 AND user = ?2 AND session = ?3 AND titled_by_hand = 0 AND title IS NULL
+RETURNING id;
+
+-- name: get_working
+SELECT state FROM working WHERE owner = ?1 AND expires_at > ?2;
+
+-- name: put_working
+INSERT INTO working (owner, tenant, user, session, state, expires_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (owner) DO UPDATE SET state = excluded.state, expires_at = excluded.expires_at;
+
+-- name: delete_working
+DELETE FROM working WHERE owner = ?1;
+
+-- name: sweep_working
+DELETE FROM working WHERE owner IN
+    (SELECT owner FROM working WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 100);
+
+-- name: visible_by_memory_id
+SELECT audience, {memory} FROM memory
+WHERE memory_id = ?1 AND audience IN
+    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
+    AND (expires_at IS NULL OR expires_at > ?3);
+
+-- name: visible_by_superseded_by
+SELECT audience, {memory} FROM memory
+WHERE superseded_by = ?1 AND audience IN
+    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
+    AND (expires_at IS NULL OR expires_at > ?3);
+
+-- name: covered_by_memory_id
+SELECT audience, {memory} FROM memory
+WHERE memory_id = :value AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+
+-- name: covered_by_superseded_by
+SELECT audience, {memory} FROM memory
+WHERE superseded_by = :value AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+
+-- name: count_covered
+SELECT count(*) FROM memory
+WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+
+-- name: erase_memories
+DELETE FROM memory
+WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session)
+RETURNING audience;
+
+-- name: erase_messages
+DELETE FROM message WHERE conversation IN (SELECT id FROM conversation
+    WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+        AND (:session IS NULL OR session = :session))
+RETURNING audience;
+
+-- name: erase_conversations
+DELETE FROM conversation WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:session IS NULL OR session = :session)
+RETURNING id;
+
+-- name: erase_working
+DELETE FROM working WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:session IS NULL OR session = :session)
+RETURNING owner;
+
+-- name: forget_audiences
+DELETE FROM audience WHERE id IN (SELECT value FROM json_each(?1))
+    AND NOT EXISTS (SELECT 1 FROM memory WHERE memory.audience = audience.id)
+    AND NOT EXISTS (SELECT 1 FROM message WHERE message.audience = audience.id);
+
+-- name: forget_model
+DELETE FROM setting WHERE name IN ('embedding_model', 'embedding_width');
+
+-- name: memory_texts
+SELECT seq, content, NULL FROM memory WHERE seq > ?1 ORDER BY seq LIMIT ?2;
+
+-- name: message_texts
+SELECT seq, content, name FROM message
+WHERE seq > ?1 AND terms IS NOT NULL ORDER BY seq LIMIT ?2;
+
+-- name: reindex_memory
+UPDATE memory SET terms = ?2, marks = ?3, length = ?4, vector = ?5 WHERE seq = ?1;
+
+-- name: reindex_message
+UPDATE message SET terms = ?2, marks = ?3, length = ?4, vector = ?5 WHERE seq = ?1;
+
+-- name: touch_all
+UPDATE audience SET version = version + 1, removals = removals + 1;
+
+-- name: own_memory
+SELECT {memory} FROM memory WHERE audience = ?1 AND memory_id = ?2;
+
+-- name: predecessor
+SELECT {memory} FROM memory WHERE audience = ?1 AND superseded_by = ?2
+ORDER BY invalid_at DESC, seq DESC LIMIT 1;
+
+-- name: same_content
+SELECT {memory} FROM memory WHERE audience = ?1 AND content_hash = ?2 ORDER BY seq;
+
+-- name: release_fact
+UPDATE memory SET fact_key = NULL WHERE audience = ?1 AND memory_id = ?2;
+
+-- name: place_memory
+UPDATE memory SET valid_from = :valid_from, invalid_at = :invalid_at, changed = :changed,
+    superseded_by = :superseded_by, updated_at = :updated_at,
+    fact_key = CASE WHEN :superseded_by IS NULL THEN fact_key END
+WHERE memory_id = :memory_id AND audience = (SELECT id FROM audience WHERE key = :key);
+
+-- name: delete_memory
+DELETE FROM memory WHERE audience = ?1 AND memory_id = ?2;

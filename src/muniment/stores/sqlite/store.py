@@ -1,0 +1,91 @@
+"""The async SQLite store: one object, its faces, and the verbs by realm."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import apsw
+
+from muniment.domain.memory import Memory
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import RealmKey, Scope, realm_key
+from muniment.domain.visibility import audiences
+from muniment.ports import MemoryEmbedder
+from muniment.stores.erasure import ErasureResult
+from muniment.stores.sqlite import realms
+from muniment.stores.sqlite.conversations import SQLiteConversations
+from muniment.stores.sqlite.core import Clock, Core
+from muniment.stores.sqlite.memories import SQLiteMemories
+from muniment.stores.sqlite.migrate import schema_version
+from muniment.stores.sqlite.rows import micros
+from muniment.stores.sqlite.working import SQLiteWorkingMemory
+
+
+class AsyncSQLiteStore:
+    """Conversations, memories and working state in one SQLite file.
+
+    `memories`, `conversations` and `working` implement the ports; the store's own methods take a
+    realm (or an owner). Use as an async context manager, or `aclose` it. Raises
+    MemoryStoreError where the file cannot be used.
+    """
+
+    def __init__(
+        self,
+        path: str | Path = ":memory:",
+        *,
+        clock: Clock | None = None,
+        embedder: MemoryEmbedder | None = None,
+    ) -> None:
+        self._core = Core(path, clock=clock, embedder=embedder)
+        self.memories = SQLiteMemories(self._core)
+        self.conversations = SQLiteConversations(self._core)
+        self.working = SQLiteWorkingMemory(self._core)
+
+    async def __aenter__(self) -> AsyncSQLiteStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Finish queued writes and close the file."""
+        await asyncio.get_running_loop().run_in_executor(None, self._core.engine.close)
+
+    async def history(self, place: Scope | MemoryOwner, memory_id: str) -> tuple[Memory, ...]:
+        """The chain of supersessions that the memory is part of, oldest first.
+
+        An owner asks by visibility, a Scope by coverage; empty where neither finds it.
+        """
+        find = self._finder(place)
+        return await self._core.engine.read_async(lambda db: realms.chain(db, find, memory_id))
+
+    def _finder(self, place: Scope | MemoryOwner) -> realms.Find:
+        if isinstance(place, MemoryOwner):
+            return realms.by_visibility(audiences(place), micros(self._core.clock()))
+        return realms.by_coverage(realm_key(place))
+
+    async def count(self, place: Scope | MemoryOwner) -> int:
+        """How many memories the realm covers, expired ones until they are swept."""
+        realm = realm_key(place)
+        return await self._core.engine.read_async(lambda db: realms.count(db, realm))
+
+    async def erase(self, place: Scope | MemoryOwner) -> ErasureResult:
+        """Remove everything that the realm covers, and its bytes from file and journal."""
+        realm: RealmKey = realm_key(place)
+        result = await self._core.engine.write_async(lambda db: realms.erase(db, realm))
+        self._core.images.drop()
+        await self._core.engine.truncate_log_async()
+        return result
+
+    async def reindex(self) -> int:
+        """Rebuild words and embeddings of every row, in batches; returns how many rows."""
+        return await realms.reindex(self._core)
+
+    async def describe(self) -> dict[str, str]:
+        """What the store is made of, for a doctor: versions, never names or contents."""
+        return {
+            "store": "sqlite",
+            "sqlite": apsw.sqlite_lib_version(),
+            "schema": str(schema_version()),
+        }
