@@ -1,0 +1,1 @@
+"""Governance: what was done is recorded, and what is held is measured."""
