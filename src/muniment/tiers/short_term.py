@@ -64,8 +64,10 @@ class MessageTurns:
     async def append(self, identity: ConversationIdentity, turn: ConversationTurn) -> None:
         """Store the turn as its two messages."""
         now = self._clock()
-        said = ((ConversationRole.USER, turn.user_content),)
-        said += ((ConversationRole.ASSISTANT, turn.assistant_content),)
+        said = (
+            (ConversationRole.USER, turn.user_content),
+            (ConversationRole.ASSISTANT, turn.assistant_content),
+        )
         messages = [ConversationMessage(new_message_id(), role, text, now) for role, text in said]
         await self._messages.append_messages(identity, messages)
 

