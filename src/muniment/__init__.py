@@ -68,6 +68,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "ScopeError",
     ),
     "muniment.extraction.extractor": ("MemoryExtractor",),
+    "muniment.governance.audit": ("GENESIS", "AuditLog", "VerifyResult", "verify_audit_log"),
     "muniment.manager": ("MemoryManager", "MemoryManagerConfig", "MemorySnapshot"),
     "muniment.ports": (
         "Candidate",
