@@ -1,0 +1,1 @@
+"""Stores: one contract, several places to keep the rows."""

@@ -1,0 +1,148 @@
+"""The in-process store, one object with a face for each port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Self
+
+from muniment.domain.memory import Memory
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
+from muniment.domain.visibility import audiences
+from muniment.ports import MemoryEmbedder
+from muniment.stores.embedding import RowEmbedder
+from muniment.stores.erasure import ErasureResult
+from muniment.stores.in_memory.conversations import InMemoryConversations
+from muniment.stores.in_memory.memories import InMemoryMemories
+from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
+from muniment.stores.in_memory.working import InMemoryWorking
+from muniment.stores.recalled import is_searchable
+from muniment.stores.supersession import chronological
+
+
+class InMemoryStore:
+    """Everything in this process, gone with it. Safe for several threads.
+
+    `memories`, `conversations` and `working` are its ports; `clock` gives aware times.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        embedder: MemoryEmbedder | None = None,
+    ) -> None:
+        self._tables = Tables(clock or _now)
+        self._embedder = RowEmbedder(embedder)
+        self.memories = InMemoryMemories(self._tables, self._embedder)
+        self.conversations = InMemoryConversations(self._tables, self._embedder)
+        self.working = InMemoryWorking(self._tables)
+
+    async def open(self) -> Self:
+        """Ready as it is: there is nothing to open."""
+        return self
+
+    async def aclose(self) -> None:
+        """Nothing is held outside this object."""
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def history(self, whose: MemoryOwner | Scope, memory_id: str) -> tuple[Memory, ...]:
+        """The succession that a memory is part of, oldest first; () where it is not there.
+
+        An owner asks by visibility (nothing expired), a realm by coverage.
+        """
+        with self._tables.lock:
+            rows = self._selected(whose)
+            start = next((row for row in rows if row.memory.memory_id == memory_id), None)
+            if start is None:
+                return ()
+            beside = [row.memory for row in rows if row.audience == start.audience]
+        return chronological(memory_id, beside)
+
+    async def count(self, realm: Scope | MemoryOwner) -> int:
+        """Memories that belong to the realm, expired ones included."""
+        with self._tables.lock:
+            return len(self._covered(realm_key(realm)))
+
+    async def erase(self, realm: Scope | MemoryOwner) -> ErasureResult:
+        """Remove everything that belongs to the realm."""
+        key = realm_key(realm)
+        with self._tables.lock:
+            entries = self._covered(key)
+            for row in entries:
+                self._tables.remove(row)
+            gone = [c for c in self._tables.conversations.values() if key.covers(c.realm)]
+            messages = sum(map(self._tables.clear_messages, gone))
+            for conversation in gone:
+                identity = conversation.identity
+                names = (identity.tenant_id, identity.user_id, identity.session_id)
+                del self._tables.conversations[names]
+            return ErasureResult(len(entries), len(gone), messages, self._erase_working(key))
+
+    async def reindex(self, realm: Scope | MemoryOwner | None = None) -> int:
+        """Embed the rows that have no vector yet, of one realm or all; how many got one."""
+        key = None if realm is None else realm_key(realm)
+        if not self._embedder.present:
+            return 0
+        with self._tables.lock:
+            held = list(self._tables.memories.values()) if key is None else self._covered(key)
+            spoken = [
+                c for c in self._tables.conversations.values() if key is None or key.covers(c.realm)
+            ]
+        done = [await self._reindex_memories([row for row in held if row.vector is None])]
+        done += [await self._reindex_messages(conversation) for conversation in spoken]
+        return sum(done)
+
+    async def _reindex_memories(self, rows: list[MemoryRow]) -> int:
+        vectors = await self._embedder.many([row.memory.content for row in rows])
+        with self._tables.lock:
+            for row, vector in zip(rows, vectors, strict=True):
+                held = self._tables.memories.get((row.audience, row.memory.memory_id))
+                if held is row:
+                    self._tables.put(row.audience, row.memory, row.digest, vector)
+        return _present(vectors)
+
+    async def _reindex_messages(self, conversation: Conversation) -> int:
+        with self._tables.lock:
+            rows = [
+                row
+                for row in conversation.messages.values()
+                if row.vector is None and is_searchable(row.message)
+            ]
+        vectors = await self._embedder.many([row.message.content for row in rows])
+        self.conversations.attach(conversation, rows, vectors)
+        return _present(vectors)
+
+    def _selected(self, whose: MemoryOwner | Scope) -> list[MemoryRow]:
+        if isinstance(whose, MemoryOwner):
+            now, keys = self._tables.clock(), audiences(whose)
+            rows = [r for r in self._tables.visible(keys) if not r.memory.is_expired_at(now)]
+            return sorted(rows, key=lambda row: row.memory.scope.width)
+        return self._covered(realm_key(whose))
+
+    def _covered(self, key: RealmKey) -> list[MemoryRow]:
+        return [row for row in self._tables.memories.values() if key.covers(realm_of(row.memory))]
+
+    def _erase_working(self, key: RealmKey) -> int:
+        gone = [
+            run
+            for run in self._tables.working
+            if key.covers(RealmKey(str(run[0]), run[2], None, run[3]))
+        ]
+        for run in gone:
+            del self._tables.working[run]
+        return len(gone)
+
+
+def _present(vectors: Iterable[bytes | None]) -> int:
+    return sum(vector is not None for vector in vectors)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,187 @@
+"""The rows of an in-process store, and the images of them that ranking reads."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import inf
+from typing import Any
+
+from muniment.domain.conversation import ConversationIdentity, ConversationMessage
+from muniment.domain.memory import Memory
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import RealmKey
+from muniment.domain.visibility import message_audience
+from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.lexical.indexing import index_text
+from muniment.stores.recalled import is_searchable
+from muniment.stores.supersession import handed_back, is_live
+
+ConversationKey = tuple[str, str, str]  # tenant, user, session
+
+
+@dataclass(slots=True)
+class MemoryRow:
+    """A memory under its audience; `order` is its arrival."""
+
+    order: int
+    audience: str
+    memory: Memory
+    digest: str
+    vector: bytes | None
+
+
+@dataclass(slots=True)
+class MessageRow:
+    """A message in its place of arrival."""
+
+    order: int
+    arrived_at: datetime
+    message: ConversationMessage
+    vector: bytes | None = None
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One user's session; `order` is its making in the order of all arrivals."""
+
+    identity: ConversationIdentity
+    kind: str
+    order: int
+    created_at: datetime
+    title: str | None = None
+    titled_by_hand: bool = False
+    messages: dict[str, MessageRow] = field(default_factory=dict[str, MessageRow])
+
+    @property
+    def audience(self) -> str:
+        """Who may recall its messages."""
+        return message_audience(self.identity.tenant_id, self.identity.user_id)
+
+    @property
+    def realm(self) -> RealmKey:
+        """Where it belongs."""
+        identity = self.identity
+        return RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingRow:
+    """One run's state until `expires_at`."""
+
+    owner: MemoryOwner
+    state: Mapping[str, Any]
+    expires_at: datetime
+
+
+class Tables:
+    """All rows. Whoever reads or writes holds `lock`; every write keeps the images in step."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self.clock = clock
+        self.lock = threading.RLock()
+        self.memories: dict[tuple[str, str], MemoryRow] = {}
+        self.conversations: dict[ConversationKey, Conversation] = {}
+        self.working: dict[tuple[str | None, ...], WorkingRow] = {}
+        self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
+        self._arrivals = itertools.count(1)
+
+    def arrival(self) -> int:
+        """The next place in the order of arrival."""
+        return next(self._arrivals)
+
+    def visible(self, keys: Iterable[str]) -> list[MemoryRow]:
+        """Every row of these audiences: the one predicate of reading by visibility."""
+        allowed = frozenset(keys)
+        return [row for row in self.memories.values() if row.audience in allowed]
+
+    def put(self, audience: str, memory: Memory, digest: str, vector: bytes | None) -> MemoryRow:
+        """Insert a row, or update the one of this id in its audience."""
+        held = self.memories.get((audience, memory.memory_id))
+        order = self.arrival() if held is None else held.order
+        row = MemoryRow(order, audience, memory, digest, vector)
+        self.memories[audience, memory.memory_id] = row
+        self.images[audience].upsert([_memory_image(row)])
+        return row
+
+    def change(self, row: MemoryRow, memory: Memory) -> None:
+        """The same row with other fields; its content and vector stay."""
+        self.put(row.audience, memory, row.digest, row.vector)
+
+    def remove(self, row: MemoryRow) -> None:
+        """Delete a row; what it had replaced is current again, unless it is so already."""
+        del self.memories[row.audience, row.memory.memory_id]
+        self.images[row.audience].remove([row.order])
+        for prior in self.predecessors(row):
+            if not self._said_again(prior):
+                self.change(prior, handed_back(prior.memory, row.memory))
+
+    def predecessors(self, row: MemoryRow) -> list[MemoryRow]:
+        """The rows that `row` replaced, in order of arrival."""
+        beside = self.visible([row.audience])
+        return [prior for prior in beside if prior.memory.superseded_by == row.memory.memory_id]
+
+    def _said_again(self, prior: MemoryRow) -> bool:
+        now = self.clock()
+        return any(
+            row.digest == prior.digest and is_live(row.memory, now)
+            for row in self.visible([prior.audience])
+            if row is not prior
+        )
+
+    def add_messages(self, conversation: Conversation, rows: Iterable[MessageRow]) -> None:
+        """Put messages at a conversation's end."""
+        added = list(rows)
+        conversation.messages.update((row.message.message_id, row) for row in added)
+        self.show_messages(conversation, added)
+
+    def show_messages(self, conversation: Conversation, rows: Iterable[MessageRow]) -> None:
+        """Bring the image of a user's messages up to date with these rows."""
+        session = conversation.identity.session_id
+        shown = [_message_image(row, session) for row in rows if is_searchable(row.message)]
+        self.images[conversation.audience].upsert(shown)
+
+    def clear_messages(self, conversation: Conversation) -> int:
+        """Delete a conversation's messages; how many there were."""
+        gone = [row.order for row in conversation.messages.values()]
+        self.images[conversation.audience].remove(gone)
+        conversation.messages.clear()
+        return len(gone)
+
+
+def _seconds(instant: datetime | None, missing: float) -> float:
+    return missing if instant is None else instant.timestamp()
+
+
+def _memory_image(row: MemoryRow) -> CorpusRow:
+    memory = row.memory
+    return CorpusRow(
+        key=row.order,
+        kind=memory.memory_type.value,
+        indexed=index_text(memory.content),
+        at=memory.updated_at.timestamp(),
+        order=row.order,
+        valid_from=_seconds(memory.valid_from, -inf),
+        invalid_at=_seconds(memory.invalid_at, inf),
+        expires_at=_seconds(memory.expires_at, inf),
+        trust=memory.trust.rank,
+        vector=row.vector,
+    )
+
+
+def _message_image(row: MessageRow, session: str) -> CorpusRow:
+    message = row.message
+    return CorpusRow(
+        key=row.order,
+        kind=MESSAGE,
+        indexed=index_text(message.content, name=message.name),
+        at=message.created_at.timestamp(),
+        order=row.order,
+        session=session,
+        role=message.role.value,
+        vector=row.vector,
+    )
