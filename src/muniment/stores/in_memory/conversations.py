@@ -39,9 +39,10 @@ class InMemoryConversations:
         """All or none of `messages`; a repeated one is ignored, a changed one refused."""
         with self._tables.lock:
             rows = self._new_rows(identity, messages)
-            if messages:
-                conversation = self._opened(identity)
-                self._tables.add_messages(conversation, rows)
+            if not messages:
+                return
+            conversation = self._opened(identity)
+            self._tables.add_messages(conversation, rows)
         searchable = [row for row in rows if is_searchable(row.message)]
         if searchable and self._embedder.present:
             vectors = await self._embedder.many([row.message.content for row in searchable])
@@ -121,7 +122,7 @@ class InMemoryConversations:
         limit: int = 20,
     ) -> ConversationPage:
         """A page, last activity first, as things stood at the first page; ValueError."""
-        checks.whole("limit", limit, low=1, high=1000)
+        checks.whole("limit", limit, low=1, high=100)
         mine = (checks.identifier("tenant_id", tenant_id), checks.identifier("user_id", user_id))
         with self._tables.lock:
             snapshot, before = self._position(cursor)
@@ -188,12 +189,13 @@ class InMemoryConversations:
     ) -> list[MessageRow]:
         known = {message.message_id: message for message in self._messages(identity)}
         new: list[MessageRow] = []
+        now = self._tables.clock()
         for message in messages:
             held = known.setdefault(message.message_id, message)
             if not same_message(held, message):
                 raise InvalidEntryError("message_id: names another message already")
             if held is message and all(row.message is not message for row in new):
-                new.append(MessageRow(self._tables.arrival(), self._tables.clock(), message))
+                new.append(MessageRow(self._tables.arrival(), now, message))
         return new
 
     def attach(
@@ -222,7 +224,7 @@ class InMemoryConversations:
                 self._tables.remove(row)
         if not summaries_only:
             for key in list(self._tables.working):
-                if (key[0], key[2], key[3]) == _key(identity):
+                if (key.tenant, key.user, key.session) == _key(identity):
                     del self._tables.working[key]
 
     def _position(self, cursor: str | None) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Self
 
@@ -85,39 +85,29 @@ class InMemoryStore:
                 del self._tables.conversations[names]
             return ErasureResult(len(entries), len(gone), messages, self._erase_working(key))
 
-    async def reindex(self, realm: Scope | MemoryOwner | None = None) -> int:
-        """Embed the rows that have no vector yet, of one realm or all; how many got one."""
-        key = None if realm is None else realm_key(realm)
-        if not self._embedder.present:
-            return 0
+    async def reindex(self) -> int:
+        """Embed every row anew; how many rows there are."""
         with self._tables.lock:
-            held = list(self._tables.memories.values()) if key is None else self._covered(key)
-            spoken = [
-                c for c in self._tables.conversations.values() if key is None or key.covers(c.realm)
-            ]
-        done = [await self._reindex_memories([row for row in held if row.vector is None])]
-        done += [await self._reindex_messages(conversation) for conversation in spoken]
-        return sum(done)
-
-    async def _reindex_memories(self, rows: list[MemoryRow]) -> int:
+            rows = list(self._tables.memories.values())
+            spoken = list(self._tables.conversations.values())
         vectors = await self._embedder.many([row.memory.content for row in rows])
         with self._tables.lock:
             for row, vector in zip(rows, vectors, strict=True):
-                held = self._tables.memories.get((row.audience, row.memory.memory_id))
-                if held is row:
+                if self._tables.memories.get((row.audience, row.memory.memory_id)) is row:
                     self._tables.put(row.audience, row.memory, row.digest, vector)
-        return _present(vectors)
+        return len(rows) + sum([await self._reindex_messages(each) for each in spoken])
+
+    async def describe(self) -> dict[str, str]:
+        """What the store is made of, for a doctor."""
+        return {"store": "memory"}
 
     async def _reindex_messages(self, conversation: Conversation) -> int:
         with self._tables.lock:
-            rows = [
-                row
-                for row in conversation.messages.values()
-                if row.vector is None and is_searchable(row.message)
-            ]
+            held = list(conversation.messages.values())
+        rows = [row for row in held if is_searchable(row.message)]
         vectors = await self._embedder.many([row.message.content for row in rows])
         self.conversations.attach(conversation, rows, vectors)
-        return _present(vectors)
+        return len(rows)
 
     def _selected(self, whose: MemoryOwner | Scope) -> list[MemoryRow]:
         if isinstance(whose, MemoryOwner):
@@ -133,15 +123,11 @@ class InMemoryStore:
         gone = [
             run
             for run in self._tables.working
-            if key.covers(RealmKey(str(run[0]), run[2], None, run[3]))
+            if key.covers(RealmKey(run.tenant, run.user, None, run.session))
         ]
         for run in gone:
             del self._tables.working[run]
         return len(gone)
-
-
-def _present(vectors: Iterable[bytes | None]) -> int:
-    return sum(vector is not None for vector in vectors)
 
 
 def _now() -> datetime:

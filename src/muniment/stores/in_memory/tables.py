@@ -13,9 +13,9 @@ from typing import Any
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.memory import Memory
-from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey
 from muniment.domain.visibility import message_audience
+from muniment.domain.working import WorkingKey
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import is_searchable
@@ -73,7 +73,6 @@ class Conversation:
 class WorkingRow:
     """One run's state until `expires_at`."""
 
-    owner: MemoryOwner
     state: Mapping[str, Any]
     expires_at: datetime
 
@@ -86,7 +85,7 @@ class Tables:
         self.lock = threading.RLock()
         self.memories: dict[tuple[str, str], MemoryRow] = {}
         self.conversations: dict[ConversationKey, Conversation] = {}
-        self.working: dict[tuple[str | None, ...], WorkingRow] = {}
+        self.working: dict[WorkingKey, WorkingRow] = {}
         self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
         self._arrivals = itertools.count(1)
 
@@ -117,8 +116,9 @@ class Tables:
         del self.memories[row.audience, row.memory.memory_id]
         self.images[row.audience].remove([row.order])
         for prior in self.predecessors(row):
-            if not self._said_again(prior):
-                self.change(prior, handed_back(prior.memory, row.memory))
+            reopened = handed_back(prior.memory, row.memory)
+            if reopened.superseded_by is not None or not self._said_again(prior):
+                self.change(prior, reopened)
 
     def predecessors(self, row: MemoryRow) -> list[MemoryRow]:
         """The rows that `row` replaced, in order of arrival."""

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from muniment.domain import checks
-from muniment.domain.frozen import freeze_mapping, thaw
+from muniment.domain.frozen import thaw
 from muniment.domain.owner import MemoryOwner
+from muniment.domain.working import checked_state, checked_ttl, working_key
 from muniment.stores.in_memory.tables import Tables, WorkingRow
-from muniment.stores.runs import MAX_TTL_SECONDS, run_key
 
 
 class InMemoryWorking:
@@ -22,7 +21,7 @@ class InMemoryWorking:
     async def get(self, owner: MemoryOwner) -> Mapping[str, Any] | None:
         """A copy of the run's state; None where there is none, or its time is over."""
         with self._tables.lock:
-            row = self._tables.working.get(run_key(owner))
+            row = self._tables.working.get(working_key(owner))
         if row is None or row.expires_at <= self._tables.clock():
             return None
         copy: dict[str, Any] = thaw(row.state)
@@ -30,13 +29,12 @@ class InMemoryWorking:
 
     async def put(self, owner: MemoryOwner, state: Mapping[str, Any], *, ttl_seconds: int) -> None:
         """Replace the run's state; ValueError unless JSON, and 1 second to 365 days."""
-        checks.whole("ttl_seconds", ttl_seconds, low=1, high=MAX_TTL_SECONDS)
-        key, frozen = run_key(owner), freeze_mapping("state", state)
-        expires_at = self._tables.clock() + timedelta(seconds=ttl_seconds)
+        key, frozen = working_key(owner), checked_state(state)
+        expires_at = self._tables.clock() + timedelta(seconds=checked_ttl(ttl_seconds))
         with self._tables.lock:
-            self._tables.working[key] = WorkingRow(owner, frozen, expires_at)
+            self._tables.working[key] = WorkingRow(frozen, expires_at)
 
     async def delete(self, owner: MemoryOwner) -> None:
         """Forget the run's state; nothing there is no error."""
         with self._tables.lock:
-            self._tables.working.pop(run_key(owner), None)
+            self._tables.working.pop(working_key(owner), None)
