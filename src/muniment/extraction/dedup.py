@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import cast
 
+from muniment.context.candidates import RECALLED_TYPES
 from muniment.context.guarded import TurnGuard
 from muniment.context.policy import MemoryPolicy
 from muniment.domain.content import normalize_content
 from muniment.domain.memory import Memory
 from muniment.domain.query import MemoryQuery
 from muniment.domain.scope import MemoryScope
-from muniment.extraction.existing import FACT_TYPES, believable
 from muniment.ports import MemoryEmbedder, MemoryIndex, MemoryRepository
 
-MAX_NEAREST = 5
+MAX_NEAREST = 20
 _NUMBER = re.compile(r"\d+")
 _NEGATION = re.compile(
     r"\b(?:not?|never|none|nobody|without|\w+n't|cannot|nicht|nie|kein\w*|ohne|pas|jamais|nunca)\b",
@@ -65,7 +66,14 @@ class Restatements:
         embedder = self._embedder
         if embedder is None:
             return None
-        return await TurnGuard(self._policy).run("embed", lambda: embedder(text), None)
+
+        async def call() -> Sequence[float]:
+            vector = tuple(float(number) for number in await embedder(text))
+            if not vector or not all(map(math.isfinite, vector)):
+                raise ValueError("the embedding is empty or not finite")
+            return vector
+
+        return await TurnGuard(self._policy).run("embed", call, None)
 
     async def of(
         self,
@@ -93,13 +101,13 @@ class Restatements:
         skipped: frozenset[str],
     ) -> Memory | None:
         query = MemoryQuery(
-            fact.owner, (fact.scope,), FACT_TYPES, text=fact.content, limit=MAX_NEAREST
+            fact.owner, (fact.scope,), RECALLED_TYPES, text=fact.content, limit=MAX_NEAREST
         )
         for match in await index.search_memories(query, embedding):
             if match.score < self._policy.dedup_threshold or match.memory_id in skipped:
                 continue
             row = await self._memories.get(fact.owner, match.memory_id)
-            if row is None or not believable(row, (fact.scope,), now):
+            if row is None or not _comparable(row, fact, now):
                 continue
             if not differs(row.content, fact.content):
                 return row
@@ -109,6 +117,12 @@ class Restatements:
 def own_index(memories: MemoryRepository) -> MemoryIndex | None:
     """The repository itself where it also is an index over the same rows."""
     return cast(MemoryIndex, memories) if hasattr(memories, "search_memories") else None
+
+
+def _comparable(row: Memory, fact: Memory, now: datetime) -> bool:
+    """What an index is never believed about: scope, type, validity and expiry."""
+    live = row.is_valid_at(now) and not row.is_expired_at(now)
+    return live and row.scope is fact.scope and row.memory_type in RECALLED_TYPES
 
 
 def differs(one: str, other: str) -> bool:

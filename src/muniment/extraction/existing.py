@@ -7,25 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from muniment.context.candidates import Candidates, Wanted
+from muniment.context.guarded import TurnGuard
 from muniment.domain.content import content_hash
-from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner, scope_query_owner
-from muniment.domain.query import MemoryQuery
 from muniment.domain.scope import MemoryScope
+from muniment.domain.trust import Trust
 from muniment.extraction.transcript import clip, untagged
-from muniment.lexical.words import plain_words
-from muniment.ports import MemoryCandidates, MemoryIndex, MemoryRepository
 
-FACT_TYPES = (
-    MemoryType.FACT,
-    MemoryType.PREFERENCE,
-    MemoryType.DECISION,
-    MemoryType.EPISODE,
-)
 READ_SCOPES = (MemoryScope.SESSION, MemoryScope.USER, MemoryScope.PROJECT, MemoryScope.TENANT)
 MAX_SHOWN = 24
 MAX_SHOWN_CHARACTERS = 600
-MAX_TERMS = 8
 LABEL_LENGTH = 12
 _REFERENCE = re.compile(r"[^\s\[\](){}<>,;:\"'`]+")
 _NO_REFERENCE = frozenset({"none", "null", "nil", "n/a", "-"})
@@ -74,58 +67,24 @@ async def nearest(
     owner: MemoryOwner,
     text: str,
     *,
-    memories: MemoryRepository,
-    index: MemoryIndex | None,
+    candidates: Candidates,
     embedding: Sequence[float] | None,
     now: datetime,
+    guard: TurnGuard,
 ) -> tuple[Memory, ...]:
     """The memories valid at `now` that are nearest to `text`, best first, at most 24."""
-    scopes = tuple(scope for scope in READ_SCOPES if scope_query_owner(owner, scope))
-    if isinstance(memories, MemoryCandidates):
-        found = await memories.candidates(
-            owner,
-            text,
-            embedding=embedding,
-            scopes=scopes,
-            memory_types=FACT_TYPES,
-            limit=MAX_SHOWN,
-        )
-        return tuple(candidate.memory for candidate in found)
-    if index is not None:
-        return await _indexed(owner, text, scopes, memories, index, embedding, now)
-    return await _searched(owner, text, scopes, memories)
-
-
-async def _indexed(
-    owner: MemoryOwner,
-    text: str,
-    scopes: tuple[MemoryScope, ...],
-    memories: MemoryRepository,
-    index: MemoryIndex,
-    embedding: Sequence[float] | None,
-    now: datetime,
-) -> tuple[Memory, ...]:
-    query = MemoryQuery(owner, scopes, FACT_TYPES, text=text, limit=MAX_SHOWN)
-    matches = await index.search_memories(query, embedding)
-    rows = [await memories.get(owner, match.memory_id) for match in matches]
-    return tuple(row for row in rows if row is not None and believable(row, scopes, now))
-
-
-def believable(row: Memory, scopes: Sequence[MemoryScope], now: datetime) -> bool:
-    """What an index is never believed about: scope, type, validity and expiry."""
-    live = row.is_valid_at(now) and not row.is_expired_at(now)
-    return live and row.scope in scopes and row.memory_type in FACT_TYPES
-
-
-async def _searched(
-    owner: MemoryOwner, text: str, scopes: tuple[MemoryScope, ...], memories: MemoryRepository
-) -> tuple[Memory, ...]:
-    """For a repository that knows substrings only: one search a term, most terms first."""
-    hits: dict[str, tuple[int, Memory]] = {}
-    for term in sorted(set(plain_words(text)), key=lambda word: (-len(word), word))[:MAX_TERMS]:
-        query = MemoryQuery(owner, scopes, FACT_TYPES, text=term, limit=MAX_SHOWN)
-        for row in await memories.search(query):
-            count, _ = hits.get(row.memory_id, (0, row))
-            hits[row.memory_id] = (count + 1, row)
-    ranked = sorted(hits.values(), key=lambda hit: -hit[0])
-    return tuple(row for _, row in ranked[:MAX_SHOWN])
+    wanted = Wanted(
+        owner=owner,
+        text=text,
+        scopes=tuple(scope for scope in READ_SCOPES if scope_query_owner(owner, scope)),
+        embedding=embedding,
+        messages="off",
+        exclude_message_ids=(),
+        as_of=None,
+        now=now,
+        min_trust=Trust.UNTRUSTED,
+        limit=MAX_SHOWN,
+    )
+    found = await candidates.gather(wanted, guard)
+    best = sorted(found, key=lambda candidate: -candidate.relevance)
+    return tuple(candidate.memory for candidate in best[:MAX_SHOWN])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
+from muniment.context.candidates import Candidates
 from muniment.context.chat_model import memory_model
 from muniment.context.guarded import TurnGuard
 from muniment.context.policy import MemoryPolicy
@@ -59,7 +60,7 @@ class MemoryExtractor:
         self._policy = policy
         self._memories = memories
         self._model = memory_model(model)
-        self._index = index
+        self._candidates = Candidates(memories, index)
         self._restatements = Restatements(policy, memories, index=index, embedder=embedder)
         self._writer = FactWriter(
             memories, index=index, timeout_seconds=policy.call_timeout_seconds
@@ -132,16 +133,14 @@ class MemoryExtractor:
 
     async def _known(self, turn: Turn, text: str) -> tuple[Memory, ...]:
         embedding = await self._restatements.embedding(text)
-        find = partial(
-            nearest,
+        return await nearest(
             turn.owner,
             text,
-            memories=self._memories,
-            index=self._index,
+            candidates=self._candidates,
             embedding=embedding,
             now=turn.now,
+            guard=self._guard(turn.owner),
         )
-        return await self._guard(turn.owner).run("find what is known", find, ())
 
     async def _entity_ids(self, owner: MemoryOwner, fact: ExtractedFact) -> tuple[str, ...]:
         mentions = mentions_of(fact.entities)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from muniment.context.candidates import RECALLED_TYPES
 from muniment.context.policy import MemoryPolicy
 from muniment.domain.memory import MemoryType
 from muniment.domain.owner import MemoryOwner, scope_query_owner
 from muniment.domain.scope import MemoryScope
-from muniment.extraction.existing import FACT_TYPES
 
 
 def written_scope(requested: str, owner: MemoryOwner, policy: MemoryPolicy) -> MemoryScope:
@@ -26,7 +26,7 @@ def read_type(requested: str) -> MemoryType:
         kind = MemoryType(requested.strip().lower())
     except ValueError:
         return MemoryType.FACT
-    return kind if kind in FACT_TYPES else MemoryType.FACT
+    return kind if kind in RECALLED_TYPES else MemoryType.FACT
 
 
 def clamp_importance(value: float) -> float:
