@@ -2,13 +2,12 @@
 
 Each feature is named ``lane:what``; the lane is what an explanation groups it under. What a
 message is by its kind (see :mod:`muniment.lexical.marks`) and where it stands in its conversation
-is said of messages only: a typed memory is neutral there.
+is said of messages only: of a typed memory it is not known (NaN).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,22 +48,38 @@ _WANTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+_LANES_OF_ANY_ROW = ("words:", "coverage:", "time:", "wanted:")
+_MEANING_OF_ANY_ROW = frozenset(
+    {"meaning:own", "meaning:squared", "meaning:words", "meaning:coverage", "meaning:time"}
+)
+
+
+_REACH = 3
+
+
 class _View:
     """One corpus's candidates with their neighbours, everything by candidate."""
 
-    chosen: Candidates
-    idf: Values
-    scale: Scale
+    def __init__(self, chosen: Candidates, idf: Values, scale: Scale) -> None:
+        self.chosen, self.idf, self.scale = chosen, idf, scale
+        before, after = chosen.corpus.links()
+        self._near = {0: chosen.slots.astype(np.int32)}
+        for step in range(1, _REACH + 1):
+            self._near[-step] = _follow(before, self._near[1 - step])
+            self._near[step] = _follow(after, self._near[step - 1])
+        marks = chosen.corpus.marks.view
+        self._marks = {
+            step: np.where(self._near[step] >= 0, marks[self._near[step]], 0)
+            for step in (-2, -1, 0, 1)
+        }
 
     def near(self, step: int) -> NDArray[np.int32]:
         """The slot ``step`` messages later (earlier where negative), -1 where there is none."""
-        before, after = self.chosen.corpus.links()
-        links = before if step < 0 else after
-        slots = self.chosen.slots.astype(np.int32)
-        for _ in range(abs(step)):
-            slots = np.where(slots >= 0, links[slots], -1).astype(np.int32)
-        return slots
+        return self._near[step]
+
+    def marked(self, step: int, mark: Mark) -> Values:
+        """1 where the message ``step`` later has the mark."""
+        return np.asarray(self._marks[step] & int(mark) != 0, float)
 
     def words(self, slots: NDArray[np.integer]) -> Values:
         """The BM25 sum there, relative to the best candidate."""
@@ -82,10 +97,6 @@ class _View:
     def held(self, slots: NDArray[np.integer]) -> NDArray[np.uint32]:
         return np.where(slots >= 0, self.chosen.lookup.held[slots], np.uint32(0))
 
-    def marked(self, slots: NDArray[np.integer], mark: Mark) -> Values:
-        has = (slots >= 0) & (self.chosen.corpus.marks.view[slots] & int(mark) != 0)
-        return np.asarray(has, float)
-
     def named(self, slots: NDArray[np.integer]) -> Values:
         return np.asarray((slots >= 0) & self.chosen.lookup.named[slots], float)
 
@@ -95,20 +106,24 @@ def features(
 ) -> dict[str, Values]:
     """Every feature by name, a number a candidate; those of meaning where they are asked for."""
     view = _View(chosen, idf, scale)
-    message = chosen.corpus.kinds.view[chosen.slots] == chosen.corpus.code("kind", MESSAGE)
-    found = dict(_of_words(view, question))
+    found = dict(_of_words(view, question)) | dict(_of_kind(view, question))
     if meaning:
-        found.update(_of_meaning(view, question))
-    talk = dict(_of_kind(view, question))
-    # A typed memory gets what is neutral for a message: see LinearModel, which centres features.
-    found.update({name: np.where(message, values, np.nan) for name, values in talk.items()})
-    return found
+        found |= dict(_of_meaning(view, question))
+    message = chosen.corpus.kinds.view[chosen.slots] == chosen.corpus.code("kind", MESSAGE)
+    return {
+        name: values if _of_any_row(name) else np.where(message, values, np.nan)
+        for name, values in found.items()
+    }
+
+
+def _of_any_row(name: str) -> bool:
+    return name.startswith(_LANES_OF_ANY_ROW) or name in _MEANING_OF_ANY_ROW
 
 
 def _of_words(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
     own, before, after = view.near(0), view.near(-1), view.near(1)
     words, named = view.words(own), view.named(own)
-    asked = view.marked(before, Mark.ASKS)
+    asked = view.marked(-1, Mark.ASKS)
     held, around = view.held(own), view.held(own) | view.held(before) | view.held(after)
     yield "words:own", words
     yield "words:squared", words**2
@@ -129,32 +144,32 @@ def _of_words(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
     yield "answer:words", asked * view.words(before)
     yield "answer:own words", asked * words
     yield "answer:named", asked * view.words(before) * named
-    yield "answer:two before", view.marked(view.near(-2), Mark.ASKS) * view.words(view.near(-2))
-    yield "answer:asks after", view.marked(after, Mark.ASKS) * view.words(after)
-    timed = view.marked(own, Mark.TIME) * question.asks_when
+    yield "answer:two before", view.marked(-2, Mark.ASKS) * view.words(view.near(-2))
+    yield "answer:asks after", view.marked(1, Mark.ASKS) * view.words(after)
+    timed = view.marked(0, Mark.TIME) * question.asks_when
     yield "time:words", timed * words
     yield "time:coverage", timed * weight_of(around, view.idf)
     for kind, mark in _WANTED.items():
-        yield f"wanted:{kind} words", (kind in question.asks) * view.marked(own, mark) * words
+        yield f"wanted:{kind} words", (kind in question.asks) * view.marked(0, mark) * words
     for mark in (Mark.ASKS, Mark.FIRST_PERSON, Mark.ACKNOWLEDGES, Mark.PAST):
-        yield f"kind:{mark.name} words", view.marked(own, mark) * words
+        yield f"kind:{mark.name} words", view.marked(0, mark) * words
 
 
 def _of_kind(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
     own, before = view.near(0), view.near(-1)
     for mark in KINDS:
-        yield f"kind:{mark.name}", view.marked(own, mark)
+        yield f"kind:{mark.name}", view.marked(0, mark)
     length = np.log1p(view.chosen.corpus.lengths.view[own].astype(float))
     yield "kind:length", np.minimum(length, 5.0)
     yield "kind:short", (length < 1.8).astype(float)
     named = view.named(own)
-    yield "speaker:first person", named * view.marked(own, Mark.FIRST_PERSON)
-    yield "answer:any", view.marked(before, Mark.ASKS)
-    yield "answer:states", view.marked(before, Mark.ASKS) * (1 - view.marked(own, Mark.ASKS))
+    yield "speaker:first person", named * view.marked(0, Mark.FIRST_PERSON)
+    yield "answer:any", view.marked(-1, Mark.ASKS)
+    yield "answer:states", view.marked(-1, Mark.ASKS) * (1 - view.marked(0, Mark.ASKS))
     yield "context:opens", (before < 0).astype(float)
-    yield "time:any", view.marked(own, Mark.TIME) * question.asks_when
+    yield "time:any", view.marked(0, Mark.TIME) * question.asks_when
     for kind, mark in _WANTED.items():
-        yield f"wanted:{kind}", (kind in question.asks) * view.marked(own, mark)
+        yield f"wanted:{kind}", (kind in question.asks) * view.marked(0, mark)
 
 
 def _of_meaning(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
@@ -170,11 +185,15 @@ def _of_meaning(view: _View, question: Question) -> Iterator[tuple[str, Values]]
     yield "meaning:session", _of_session(view, cosine)
     yield "meaning:named", cosine * named
     yield "meaning:named before", view.cosine(before) * view.named(before)
-    yield "meaning:answer", view.cosine(before) * view.marked(before, Mark.ASKS)
-    yield "meaning:answers", cosine * view.marked(before, Mark.ASKS)
-    yield "meaning:time", cosine * view.marked(own, Mark.TIME) * question.asks_when
+    yield "meaning:answer", view.cosine(before) * view.marked(-1, Mark.ASKS)
+    yield "meaning:answers", cosine * view.marked(-1, Mark.ASKS)
+    yield "meaning:time", cosine * view.marked(0, Mark.TIME) * question.asks_when
     for mark in (Mark.ASKS, Mark.FIRST_PERSON, Mark.ACKNOWLEDGES, Mark.PAST, Mark.FEELING):
-        yield f"meaning:{mark.name}", cosine * view.marked(own, mark)
+        yield f"meaning:{mark.name}", cosine * view.marked(0, mark)
+
+
+def _follow(links: NDArray[np.int32], slots: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.where(slots >= 0, links[slots], np.int32(-1))
 
 
 def _rarest(held: NDArray[np.uint32], idf: Values) -> Values:

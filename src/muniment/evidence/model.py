@@ -14,6 +14,9 @@ from muniment.evidence.lanes import Values
 
 FILE = "ranking.json"
 
+STRONGEST = 10
+"""How many of the best rows stand in for what is not known of others."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
@@ -25,9 +28,19 @@ class LinearModel:
     weights: Values
 
     def shares(self, features: Mapping[str, Values]) -> Values:
-        """What each feature adds, (candidates, features); one that is not known (NaN) adds 0."""
+        """What each feature adds, (candidates, features).
+
+        What is not known of a row (NaN) is taken as it is on average in the strongest rows of
+        which all is known, so that a typed memory competes with messages by the rest.
+        """
         found = np.stack([features[name] for name in self.names], axis=1)
-        return np.asarray(np.nan_to_num((found - self.means) / self.spreads) * self.weights)
+        shares = np.asarray((found - self.means) / self.spreads * self.weights)
+        unknown = np.isnan(shares)
+        if unknown.any():
+            whole = shares[~unknown.any(axis=1)]
+            strongest = whole[np.argsort(whole.sum(axis=1), kind="stable")[-STRONGEST:]]
+            shares = np.where(unknown, strongest.mean(axis=0), shares)
+        return shares
 
     def by_lane(self, shares: Values) -> dict[str, Values]:
         """The ``shares`` of each lane's features summed, under ``learned:`` and the lane."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters
@@ -14,6 +15,8 @@ from muniment.evidence.lanes import Values, spread
 from muniment.evidence.model import learned
 from muniment.evidence.query import Question
 from muniment.evidence.weights import DEFAULT, EVIDENCE, LANES, Ranking, Weights
+
+Places = NDArray[np.int64]
 
 LEAST_RELEVANCE = 0.01
 """The weakest candidate's relevance, so that other factors can still raise it."""
@@ -74,20 +77,29 @@ def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
 def _by_model(found: Gathered, limit: int) -> list[Scored]:
     model = learned(meaning=found.has_meaning())
     shares = model.shares(found.features())
-    return _ranked(found, shares.sum(axis=1), found.lanes() | model.by_lane(shares), limit)
+    return _ranked(
+        found, shares.sum(axis=1), found.lanes(), limit, lambda best: model.by_lane(shares[best])
+    )
 
 
-def _ranked(found: Gathered, total: Values, lanes: dict[str, Values], limit: int) -> list[Scored]:
+def _ranked(
+    found: Gathered,
+    total: Values,
+    lanes: dict[str, Values],
+    limit: int,
+    explain: Callable[[Places], dict[str, Values]] = lambda _best: {},
+) -> list[Scored]:
     index, keys, arrival = found.places()
     relevance = _relevance(np.round(total, _DIGITS))
     best = np.lexsort((keys, -arrival, index, -relevance))[:limit]
-    columns = [lanes[name][best].tolist() for name in lanes]
+    told = {name: values[best] for name, values in lanes.items()} | explain(best)
+    columns = [values.tolist() for values in told.values()]
     return [
         Scored(
             int(index[row]),
             int(keys[row]),
             float(relevance[row]),
-            dict(zip(lanes, values, strict=True)),
+            dict(zip(told, values, strict=True)),
         )
         for row, *values in zip(best, *columns, strict=True)
     ]

@@ -44,4 +44,4 @@ class Learned:
 
 LEARNED = Learned()
 Ranking = Weights | Learned
-DEFAULT: Ranking = EVIDENCE
+DEFAULT: Ranking = LEARNED

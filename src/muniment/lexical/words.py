@@ -19,7 +19,7 @@ from apsw.unicode import word_iter
 MAX_WORD_CHARACTERS = 64
 """Longer words are known by their beginning, so that one endless word stays one small term."""
 
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:(?<=[a-z])'(?=[a-z])[a-z0-9]+)*")
 _INNER_BREAK = re.compile(r"[._:·:;,/\\]+")
 _DIACRITICS = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"

@@ -1,0 +1,98 @@
+"""The learned ranking: complete, explained, and neutral where it knows nothing."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.evidence.eligibility import Filters
+from muniment.evidence.gathering import gather
+from muniment.evidence.model import FILE, learned
+from muniment.evidence.query import analyze
+from muniment.evidence.score import score
+from muniment.evidence.vectors import pack_vector
+from muniment.evidence.weights import EVIDENCE, HYBRID, LEARNED
+from muniment.lexical.indexing import index_text
+
+TALK = (
+    ("Bo", "Hey Ana! Which instrument do you play these days?"),
+    ("Ana", "I took up the violin last spring, and I practise every day."),
+    ("Bo", "Wow, the violin! Great."),
+    ("Ana", "My sister Kim plays the cello in Oslo."),
+)
+
+
+def talk(kind: str = MESSAGE, *, vectors: bool = False) -> Corpus:
+    made = Corpus()
+    made.upsert(
+        CorpusRow(
+            key=place,
+            kind=kind,
+            indexed=index_text(text, name=name),
+            at=float(place),
+            order=place,
+            session="s" if kind == MESSAGE else None,
+            vector=pack_vector([1.0, place]) if vectors else None,
+        )
+        for place, (name, text) in enumerate(TALK)
+    )
+    return made
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_every_feature_of_the_shipped_model_is_computed(vectors: bool) -> None:
+    embedding = [1.0, 0.5] if vectors else None
+    found = gather(
+        [talk(vectors=vectors)], analyze("violin"), embedding=embedding, filters=Filters(now=9.0)
+    )
+    assert set(learned(meaning=vectors).names) == set(found.features())
+
+
+def test_the_shipped_model_says_where_it_comes_from() -> None:
+    written = json.loads(files("muniment.evidence").joinpath(FILE).read_text(encoding="utf-8"))
+    assert {"made by", "data", "penalty", "cross-validated"} <= set(written["provenance"])
+
+
+def test_an_answer_is_ranked_above_the_question_and_its_echo() -> None:
+    found = score([talk()], analyze("When did Ana start the violin?"), embedding=None, now=9.0)
+    assert found[0].key == 1
+
+
+def test_what_each_group_of_features_added_is_told_by_name() -> None:
+    (found, *_) = score([talk()], analyze("Ana violin"), embedding=None, now=9.0, weights=LEARNED)
+    assert {"learned:words", "learned:kind", "learned:speaker"} <= set(found.lanes)
+
+
+def test_plain_hybrid_is_one_argument_away() -> None:
+    (found, *_) = score([talk()], analyze("Ana violin"), embedding=None, now=9.0, weights=HYBRID)
+    assert not any(lane.startswith("learned:") for lane in found.lanes)
+
+
+def test_typed_memories_alone_are_ranked_by_the_round_weights() -> None:
+    asked = analyze("When did Ana start the violin?")
+    usual = score([talk("fact")], asked, embedding=None, now=9.0, weights=LEARNED)
+    assert usual == score([talk("fact")], asked, embedding=None, now=9.0, weights=EVIDENCE)
+
+
+def test_what_only_messages_have_is_not_known_of_a_typed_memory() -> None:
+    features = gather(
+        [talk(), talk("fact")], analyze("violin"), embedding=None, filters=Filters(now=9.0)
+    ).features()
+    assert np.isnan(features["kind:length"]).tolist() == [False, False, True, True]
+
+
+def test_a_typed_memory_that_answers_is_found_among_messages() -> None:
+    memory = Corpus()
+    memory.upsert([CorpusRow(7, "fact", index_text("Ana plays the violin"), 5.0, 1)])
+    found = score([memory, talk()], analyze("Does Ana play the violin?"), embedding=None, now=9.0)
+    assert (0, 7) in [(one.corpus_index, one.key) for one in found[:2]]
+
+
+def test_relevance_lies_above_zero_and_the_best_has_one() -> None:
+    found = score([talk(vectors=True)], analyze("violin"), embedding=[0.0, 1.0], now=9.0)
+    assert found[0].relevance == 1.0
+    assert all(0 < one.relevance <= 1 for one in found)
