@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from muniment.context.policy import MemoryPolicy
 from muniment.context.recall import MemoryRecall
@@ -64,6 +64,11 @@ class WritableType(StrEnum):
 
 class _ToolArguments(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class SearchArguments(_ToolArguments):
@@ -217,6 +222,8 @@ class AgentMemoryTools:
 
 
 def _arguments(kind: type[_Arguments], values: Mapping[str, Any]) -> _Arguments:
+    if not isinstance(values, Mapping):
+        raise InvalidEntryError("arguments: must be an object")
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:

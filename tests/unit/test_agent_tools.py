@@ -146,6 +146,19 @@ async def test_bad_searches_are_refused(
         await tools(repository).search(values)
 
 
+async def test_nulls_are_absent_and_other_kinds_are_refused(
+    repository: ForeignRepository,
+) -> None:
+    agent = tools(repository)
+    kept = await agent.manage({"content": "The user likes tea", "scope": None, "importance": None})
+    assert kept["status"] == "stored"
+    for values in ("content", ["content"], None, 3):
+        with pytest.raises(InvalidEntryError):
+            await agent.manage(values)  # type: ignore[arg-type]
+    with pytest.raises(InvalidEntryError):
+        await agent.manage({"content": "The user likes jam", "user_id": 7})
+
+
 async def test_an_unknown_tool_is_an_error(repository: ForeignRepository) -> None:
     with pytest.raises(InvalidEntryError):
         await tools(repository).call("drop_memory", {})

@@ -40,6 +40,10 @@ SECRETS = [
     "pays with 4111 1111 1111 1111",
     "IBAN DE89 3704 0044 0532 0130 00",
     "deploys with q8Zt3LmN5vXw2KpR7sYb9CdF1gHj",
+    "The user's password hunter2 opens the door",
+    "PIN 4711 for the garage",
+    "hunter2 is the user's wifi password",
+    "the aws secret is wJalrXUtnFEMI/" + "K7MDENG/bPxRfiCYzEXAMPLEKEY",
     "the pass\u200bword is hunt\u200ber2",
 ]
 HARMLESS = [
@@ -62,6 +66,16 @@ HARMLESS = [
     "The user works on internationalization-and-localization",
     "用户喜欢喝咖啡",
     "The user's email is alice+work@example.org",
+    "GitHub is the user's password manager of choice",
+    "1Password is the user's password manager",
+    "The password manager called 1Password is used",
+    "The user passed the exam in 2024",
+    "The user's team uses OAuth2 access tokens",
+    "The meeting room code name is Falcon",
+    "The zip code of the office is Oslo",
+    "The deadline is 2026-03-31 at 12:00",
+    "Budget is 1,250,000 euros and 42 people",
+    "The user ran 42.195 km in 3:59:59",
     "Commit to main is by review only",
 ]
 

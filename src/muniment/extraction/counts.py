@@ -22,6 +22,7 @@ class ExtractionCounts:
     dropped_unimportant: int = 0
     dropped_secret: int = 0
     dropped_invalid: int = 0
+    dropped_excess: int = 0
 
     def add(self, other: ExtractionCounts) -> None:
         """Add the figures of `other` to these."""

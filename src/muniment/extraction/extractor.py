@@ -79,13 +79,15 @@ class MemoryExtractor:
         """
         stored: list[Memory] = []
         counts = ExtractionCounts()
+        session = getattr(owner, "session_id", None)
         try:
             await self._extract(owner, messages, stored, counts)
         except Exception as error:
-            _log.warning("extraction stopped", extra={"error": type(error).__name__})
+            failed = {"error": type(error).__name__, "session_id": session}
+            _log.warning("extraction stopped", extra=failed)
         self.counts.add(counts)
         level = logging.WARNING if counts.suspicious else logging.INFO
-        _log.log(level, "extraction finished", extra=counts.fields())
+        _log.log(level, "extraction finished", extra={**counts.fields(), "session_id": session})
         return tuple(stored)
 
     async def _extract(
@@ -126,6 +128,7 @@ class MemoryExtractor:
             shown=shown,
             counts=counts,
         )
+        counts.dropped_excess += max(0, len(read.facts) - MAX_FACTS)
         for fact in read.facts[:MAX_FACTS]:
             memory = await intake.take(fact, await self._entity_ids(turn.owner, fact))
             if memory is not None:

@@ -22,6 +22,7 @@ from muniment.extraction.transcript import says_something
 from muniment.ports import MemoryRepository
 from muniment.replies import ExtractedFact
 
+MAX_FACT_CHARACTERS = 4_000
 CONFLICTS_WITH = "conflicts_with"
 
 
@@ -72,6 +73,8 @@ class FactIntake:
         importance = clamp_importance(fact.importance)
         if not says_something(content):
             self._counts.dropped_blank += 1
+        elif len(content) > MAX_FACT_CHARACTERS:
+            self._counts.dropped_invalid += 1
         elif importance < self._policy.extraction_min_importance:
             self._counts.dropped_unimportant += 1
         elif holds_secret(content):

@@ -5,8 +5,8 @@ GitHub, GitLab, Slack, Stripe, npm, PyPI, Hugging Face, SendGrid, Twilio, Telegr
 DigitalOcean, Shopify, Databricks, Azure storage); JSON web tokens; passwords inside addresses
 (``scheme://user:password@host``); Basic and Bearer credentials; card numbers (Luhn) and IBANs
 (mod 97). By context: what is said to *be* a password, PIN, passphrase, one-time code, token, secret
-or key, in several languages, where the value looks like one. By entropy: a long run of mixed
-letters and digits with 3.6 bits a character or more.
+or key, in several languages, where the value looks like one. By entropy: a run of 24 or more mixed
+letters and digits with 3.6 bits a character, which a long hexadecimal digest also is.
 
 It does not catch a secret that is spelled as ordinary words with nothing beside it that says so.
 """
@@ -66,6 +66,13 @@ _STATED = re.compile(
     r"(?P<quote>[\"'`“«]?)(?P<value>[^\s\"'`“”»，。]+)",
     re.IGNORECASE,
 )
+_LOCK_WORD = r"(?:password|passwort|passphrase|passcode|pwd|pin)"
+# "password hunter2", and "hunter2 is the wifi password": only what mixes digits or signs in.
+_BESIDE = re.compile(
+    rf"\b{_LOCK_WORD}\s+[\"'`]?(?P<after>\S{{4,}})|"
+    rf"(?<!\S)(?P<before>\S{{4,64}})\s+(?:is|as)\s+(?:[^\s.]+\s+){{1,4}}{_LOCK_WORD}(?!\s+manager)\b",
+    re.IGNORECASE,
+)
 _ENTROPIC = re.compile(r"(?<![\w/+=-])[A-Za-z0-9+/_=-]{24,}(?![\w/+=-])")
 _CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]\d)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
@@ -81,6 +88,8 @@ def holds_secret(text: str) -> bool:
     """Whether `text` holds what looks like a credential."""
     plain = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
     if _SHAPES.search(plain) or any(map(_is_secret_value, _STATED.finditer(plain))):
+        return True
+    if any(_mixes_digits(match["after"] or match["before"]) for match in _BESIDE.finditer(plain)):
         return True
     if any(_is_random(match.group()) for match in _ENTROPIC.finditer(plain)):
         return True
@@ -102,6 +111,12 @@ def _is_secret_value(match: re.Match[str]) -> bool:
     signs = any(not char.isalnum() and char not in "-'’" for char in value)
     mixed = any(char.isupper() for char in value[1:]) and any(char.islower() for char in value)
     return (digits and (letters or len(value) >= 6)) or signs or mixed
+
+
+def _mixes_digits(word: str) -> bool:
+    value = word.strip(".,;!?)(]['\"`")
+    digits = sum(map(str.isdigit, value))
+    return digits > 0 and (digits < len(value) or len(value) <= 12) and len(value) >= 4
 
 
 def _is_random(run: str) -> bool:
