@@ -13,12 +13,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text())]
+WITH_EXAMPLES = [page for page in PAGES if BLOCK.search(page.read_text("utf-8"))]
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    code = "\n".join(BLOCK.findall(page.read_text()))
+    code = "\n".join(BLOCK.findall(page.read_text("utf-8")))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "error"}
     done = subprocess.run(  # noqa: S603 - our own interpreter and documentation
         [sys.executable, "-c", code],
@@ -37,5 +37,5 @@ def test_the_readme_has_an_example() -> None:
 
 def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"

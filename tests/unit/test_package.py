@@ -43,21 +43,21 @@ def test_a_star_import_never_shadows_the_builtin_memory_error() -> None:
 
 
 def test_files_and_functions_stay_small() -> None:
-    long_files = [str(path) for path in SOURCES if len(path.read_text().splitlines()) > 400]
+    long_files = [str(path) for path in SOURCES if len(path.read_text("utf-8").splitlines()) > 400]
     assert long_files == []
     long_functions = [
         f"{path.name}:{node.name}"
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and _lines_without_docstring(node) > 40
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _lines_of_code(node) > 40
     ]
     assert long_functions == []
 
 
-def _lines_without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def _lines_of_code(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body without its docstring; a long signature is not long code."""
     docstring = ast.get_docstring(node, clean=False) or ""
-    return (node.end_lineno or node.lineno) - node.lineno + 1 - docstring.count("\n")
+    return (node.end_lineno or node.lineno) - node.body[0].lineno + 1 - docstring.count("\n")
 
 
 def test_only_the_settings_read_the_environment() -> None:
@@ -65,6 +65,6 @@ def test_only_the_settings_read_the_environment() -> None:
         path.name
         for path in SOURCES
         if path.name != "settings.py"
-        and ("os.environ" in path.read_text() or "getenv" in path.read_text())
+        and ("os.environ" in path.read_text("utf-8") or "getenv" in path.read_text("utf-8"))
     ]
     assert readers == []
