@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
@@ -17,6 +18,7 @@ from muniment.domain.conversation import (
 )
 from muniment.domain.cursor import decode_cursor, encode_cursor
 from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import RealmKey
 from muniment.domain.scope import MemoryScope
 from muniment.domain.visibility import audience_key, message_audience
 from muniment.errors import InvalidEntryError
@@ -24,6 +26,7 @@ from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import is_searchable, same_message
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.realms import erase
 from muniment.stores.sqlite.rows import (
     Row,
     instant_of,
@@ -37,7 +40,6 @@ from muniment.stores.sqlite.writes import touch
 _LAST = (1 << 63) - 1
 _PAGE = 64
 _MOST_MESSAGES = 1_000
-_HIGHEST = "\U0010ffff"
 
 
 class SQLiteConversations:
@@ -59,10 +61,15 @@ class SQLiteConversations:
         if not given:
             return
         texts = [message.content for message in given if is_searchable(message)]
-        vectors = iter(await self._core.embed_all(texts))
-        paired = [(m, next(vectors) if is_searchable(m) else None) for m in given]
+        vectors = await self._core.embedder.many(texts)
         now = micros(self._core.clock())
-        await self._core.engine.write_async(lambda db: _append(db, identity, paired, now))
+
+        def job(db: apsw.Connection) -> None:
+            admitted = iter(self._core.admit(db, vectors))
+            paired = [(m, next(admitted) if is_searchable(m) else None) for m in given]
+            _append(db, identity, paired, now)
+
+        await self._core.engine.write_async(job)
 
     async def recent_messages(
         self, identity: ConversationIdentity, *, limit: int
@@ -136,14 +143,13 @@ class SQLiteConversations:
         return held is not None and kind in (None, held[1])
 
     async def delete(self, identity: ConversationIdentity) -> bool:
-        """Delete the conversation with its messages and summary."""
+        """Delete the conversation with its messages and the memories of its own scopes."""
 
         def job(db: apsw.Connection) -> bool:
             held = _conversation(db, identity)
             if held is None:
                 return False
-            _clear(db, identity, held[0])
-            db.execute(SQL["delete_conversation"], (held[0],))
+            erase(db, RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id))
             return True
 
         return await self._core.engine.write_async(job)
@@ -161,24 +167,14 @@ class SQLiteConversations:
     ) -> ConversationPage:
         """Newest activity first, as of the first page; `limit` is 1..100."""
         checks.whole("limit", limit, low=1, high=100)
-        snapshot, activity, session = micros(self._core.clock()), _LAST, _HIGHEST
-        if cursor is not None:
-            snapshot, activity, session = _position(cursor)
+        position = None if cursor is None else _position(cursor)
         values = {
             "tenant": checks.identifier("tenant_id", tenant_id),
             "user": checks.identifier("user_id", user_id),
             "kind": kind,
-            "snapshot": snapshot,
-            "activity": activity,
-            "session": session,
             "limit": limit + 1,
         }
-        rows = await self._core.engine.read_async(
-            lambda db: list(db.execute(SQL["list_conversations"], values))
-        )
-        last = rows[limit - 1] if len(rows) > limit else None
-        following = None if last is None else encode_cursor("page", snapshot, last[4], last[0])
-        return ConversationPage(tuple(_summary(row) for row in rows[:limit]), following)
+        return await self._core.engine.read_async(lambda db: _page(db, values, position))
 
     async def rename_conversation(
         self, identity: ConversationIdentity, *, title: str | None
@@ -291,16 +287,36 @@ def _clear(db: apsw.Connection, identity: ConversationIdentity, conversation: in
     db.execute(SQL["count_removals"], (json_list(sorted(audiences)),))
 
 
-def _position(cursor: str) -> tuple[int, int, str]:
+def _page(
+    db: apsw.Connection, values: dict[str, Any], position: tuple[int, int, int, int] | None
+) -> ConversationPage:
+    if position is None:
+        messages, conversations = db.execute(SQL["arrivals"]).get
+        position = (messages, conversations, _LAST, _LAST)
+    names = ("messages", "conversations", "activity", "id")
+    rows = list(db.execute(SQL["list_conversations"], {**values, **_named(names, position)}))
+    limit = values["limit"] - 1
+    following = None
+    if len(rows) > limit:
+        following = encode_cursor("page", *position[:2], *rows[limit - 1][6:])
+    return ConversationPage(tuple(_summary(row) for row in rows[:limit]), following)
+
+
+def _named(names: Sequence[str], values: Sequence[int]) -> dict[str, int]:
+    return dict(zip(names, values, strict=True))
+
+
+def _position(cursor: str) -> tuple[int, int, int, int]:
+    """The snapshot (last message and conversation in it), then where the page before ended."""
     match decode_cursor("page", cursor):
-        case (int(snapshot), int(activity), str(session)):
-            return snapshot, activity, session
+        case (int(messages), int(conversations), int(activity), int(last)):
+            return messages, conversations, activity, last
         case _:
             raise ValueError("cursor: unknown or altered")
 
 
 def _summary(row: Row) -> ConversationSummaryRow:
-    session, kind, title, created, activity, messages = row
+    session, kind, title, created, activity, messages = row[:6]
     return ConversationSummaryRow(
         session, kind, title, instant_of(created), instant_of(activity), messages
     )

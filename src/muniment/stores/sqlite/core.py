@@ -1,4 +1,4 @@
-"""What the faces of one SQLite store share: the engine, the clock, images and the embedder."""
+"""What the faces of one SQLite store share: the engine, the clock, images and vectors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from muniment.evidence.vectors import pack_vector
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.sqlite.engine import Engine
-from muniment.stores.sqlite.images import Images
+from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
+from muniment.stores.sqlite.statements import SQL
 
 Clock = Callable[[], datetime]
-_FLOAT_BYTES = 4
+
+_MODEL, _WIDTH = "embedding_model", "embedding_width"
+_BYTES_A_NUMBER = 4
 
 
 def system_clock() -> datetime:
@@ -28,84 +31,91 @@ class Core:
     """Shared by the faces; not public."""
 
     def __init__(
-        self, path: str | Path, *, clock: Clock | None, embedder: MemoryEmbedder | None
+        self,
+        path: str | Path,
+        *,
+        clock: Clock | None,
+        embedder: MemoryEmbedder | None,
+        embedder_name: str | None = None,
+        synchronous: str = "FULL",
+        image_bytes: int = DEFAULT_BUDGET_BYTES,
     ) -> None:
-        self.engine = Engine(path)
-        self.images = Images()
+        named = None if embedder is None else getattr(embedder, "model_name", "custom")
+        self._model: str | None = embedder_name or named
+        self._dimension: int | None = getattr(embedder, "dimension", None)
+        self.reindexing = False
+        self.engine = Engine(path, synchronous=synchronous, checks=self._require_same_model)
+        self.images = Images(image_bytes)
         self.clock = clock or system_clock
-        self._embedder = RowEmbedder(embedder)
-        self._model = str(getattr(embedder, "model_name", "custom"))
-        try:
-            self._width = self.engine.read(_recorded_width)
-            self._check_model()
-        except BaseException:
-            self.engine.close()
-            raise
+        self.embedder = RowEmbedder(embedder)
 
-    # -- embeddings ------------------------------------------------------------------------
+    # -- vectors: one model a file ---------------------------------------------------------
 
-    async def embed(self, text: str) -> bytes | None:
-        """One text's vector; None without an embedder, or where it fails (said in the log)."""
-        return (await self.embed_all([text]))[0]
+    def admit(self, db: apsw.Connection, vectors: Sequence[bytes | None]) -> list[bytes | None]:
+        """`vectors`, those of another dimension left out: such a row is found by its words.
 
-    async def embed_all(self, texts: Sequence[str]) -> list[bytes | None]:
-        """A vector a text, in order; None where there is none: the row stays pending."""
-        vectors = await self._embedder.many(texts)
-        for vector in vectors:
-            if vector is not None:
-                await self._claim_width(len(vector) // _FLOAT_BYTES)
-                break
-        return vectors
+        The first vector of a file decides its model and dimension.
+        """
+        first = next((vector for vector in vectors if vector is not None), None)
+        if first is None:
+            return list(vectors)
+        width = _recorded_width(db) or self._record(db, len(first) // _BYTES_A_NUMBER)
+        size = width * _BYTES_A_NUMBER
+        return [v if v is not None and len(v) == size else None for v in vectors]
 
-    async def checked_vector(self, values: Sequence[float] | None) -> bytes | None:
-        """`values` as stored; MemoryStoreError where another dimension is in use here."""
-        if values is None:
-            return None
-        await self._claim_width(len(values))
-        return pack_vector(values)
-
-    async def _claim_width(self, width: int) -> None:
-        if self._width is None:
-            self._width = await self.engine.write_async(lambda db: _record(db, self._model, width))
-        if width != self._width:
-            raise MemoryStoreError(
-                f"embeddings of {width} dimensions do not fit a file of {self._width}: "
-                "open it with the embedder it was made with, or run reindex"
-            )
+    def admit_given(self, db: apsw.Connection, values: Sequence[float]) -> bytes:
+        """An embedding that the caller made; MemoryStoreError where it does not fit."""
+        (vector,) = self.admit(db, [pack_vector(values)])
+        if vector is None:
+            raise _mixed(f"of {len(values)} dimensions")
+        return vector
 
     def comparable(
         self, db: apsw.Connection, values: Sequence[float] | None
     ) -> Sequence[float] | None:
-        """A query's embedding, where this file has vectors that it can be compared with."""
-        if values is not None and self._width is None:
-            self._width = _recorded_width(db)
-        return values if values is not None and len(values) == self._width else None
+        """A query's embedding, None where the file has no vectors yet.
 
-    def _check_model(self) -> None:
-        recorded = self.engine.read(_recorded_model)
-        if self._embedder.present and recorded not in (None, self._model):
-            raise MemoryStoreError(
-                "the file's embeddings come from another model: open it with that embedder, "
-                "with embedder=None, or run reindex"
-            )
+        MemoryStoreError where its vectors are of another dimension.
+        """
+        width = None if values is None else _recorded_width(db)
+        if values is None or width is None:
+            return None
+        if len(values) != width:
+            raise _mixed(f"of {len(values)} dimensions")
+        return values
 
-    def forget_model(self) -> None:
-        """Let the next vector decide model and dimension again (for reindex)."""
-        self._width = None
+    def forget_model(self, db: apsw.Connection) -> None:
+        """Let the next vector decide model and dimension again."""
+        db.execute(SQL["forget_model"])
+
+    def _record(self, db: apsw.Connection, width: int) -> int:
+        db.execute(SQL["record_setting"], (_WIDTH, str(width)))
+        if self._model is not None:
+            db.execute(SQL["record_setting"], (_MODEL, self._model))
+        return width
+
+    def _require_same_model(self, db: apsw.Connection) -> None:
+        if self.reindexing:
+            return
+        model, width = _recorded(db, _MODEL), _recorded_width(db)
+        if None not in (model, self._model) and model != self._model:
+            raise _mixed("of another model")
+        if None not in (width, self._dimension) and width != self._dimension:
+            raise _mixed(f"of {self._dimension} dimensions")
 
 
-def _recorded_width(db: apsw.Connection) -> int | None:
-    row = db.execute("SELECT value FROM setting WHERE name = 'embedding_width'").fetchone()
-    return None if row is None else int(row[0])
+def _mixed(what: str) -> MemoryStoreError:
+    return MemoryStoreError(
+        f"embeddings {what} cannot be compared with those stored: open the file with the "
+        "embedder it was made with, or without one, or run reindex with the new one"
+    )
 
 
-def _recorded_model(db: apsw.Connection) -> str | None:
-    row = db.execute("SELECT value FROM setting WHERE name = 'embedding_model'").fetchone()
+def _recorded(db: apsw.Connection, name: str) -> str | None:
+    row = db.execute(SQL["setting"], (name,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def _record(db: apsw.Connection, model: str, width: int) -> int:
-    """The width that holds from now on: the first one recorded."""
-    pairs = (("embedding_model", model), ("embedding_width", str(width)))
-    db.executemany("INSERT OR IGNORE INTO setting (name, value) VALUES (?, ?)", pairs)
-    return _recorded_width(db) or width
+def _recorded_width(db: apsw.Connection) -> int | None:
+    width = _recorded(db, _WIDTH)
+    return None if width is None else int(width)

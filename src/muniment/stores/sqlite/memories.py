@@ -25,6 +25,7 @@ from muniment.stores.sqlite.rows import memory_of, micros
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import (
     remove_memory,
+    touch,
     write_fact,
     write_memory,
 )
@@ -41,10 +42,13 @@ class SQLiteMemories:
     async def save(self, memory: Memory) -> Memory:
         """Store or update the row of this id in the memory's own audience."""
         key, stored = checked_memory(memory)
-        vector = await self._core.embed(stored.content)
-        return await self._core.engine.write_async(
-            lambda db: write_memory(db, key, stored, vector=vector)
-        )
+        made = await self._core.embedder.one(stored.content)
+
+        def job(db: apsw.Connection) -> Memory:
+            (vector,) = self._core.admit(db, [made])
+            return write_memory(db, key, stored, vector=vector)
+
+        return await self._core.engine.write_async(job)
 
     async def get(self, caller: MemoryOwner, memory_id: str) -> Memory | None:
         """The memory of this id, narrowest scope first; None where there is none for `caller`."""
@@ -77,14 +81,14 @@ class SQLiteMemories:
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `caller` sees under this id (narrowest scope); reopen what it replaced."""
-        keys = audiences(caller)
+        keys, now = audiences(caller), self._core.clock()
 
         def job(db: apsw.Connection) -> bool:
             rows = db.execute(SQL["memory_place"], (str(memory_id), json_list(keys))).fetchall()
             places = {row[0] for row in rows}
             for audience in audiences_of(db, keys):  # narrow to wide
                 if audience.id in places:
-                    remove_memory(db, audience.id, audience.key, memory_id)
+                    remove_memory(db, audience.id, memory_id, now)
                     return True
             return False
 
@@ -93,30 +97,37 @@ class SQLiteMemories:
     # -- index -----------------------------------------------------------------------------
 
     async def index_memory(self, memory: Memory, embedding: Sequence[float] | None = None) -> None:
-        """Give an existing row another embedding; its words are indexed when it is saved."""
+        """Give a saved memory its embedding, made here where none is given.
+
+        Its words are indexed when it is saved.
+        """
         key, stored = checked_memory(memory)
-        vector = await self._core.checked_vector(embedding)
+        made = await self._core.embedder.one(stored.content) if embedding is None else None
 
         def job(db: apsw.Connection) -> None:
-            held = db.execute(SQL["get_memory"], (stored.memory_id, json_list([key]), 0)).fetchone()
-            if held is not None:
-                write_memory(db, key, memory_of(held), vector=vector)
+            vector = self._vector(db, made, embedding)
+            if vector is not None:
+                audience, changed = touch(db, key)
+                db.execute(SQL["set_vector"], (audience, stored.memory_id, vector, changed))
 
         await self._core.engine.write_async(job)
+
+    def _vector(
+        self, db: apsw.Connection, made: bytes | None, given: Sequence[float] | None
+    ) -> bytes | None:
+        return (
+            self._core.admit(db, [made])[0] if given is None else self._core.admit_given(db, given)
+        )
 
     async def search_memories(
         self, query: MemoryQuery, embedding: Sequence[float] | None = None
     ) -> tuple[MemoryMatch, ...]:
         """By cosine similarity where there is an embedding, else by relevance in words."""
         hits = await self._ranked(query, embedding)
-        matches = [
-            MemoryMatch(
-                hit.memory.memory_id,
-                hit.lanes.get("cosine", 0.0) if embedding is not None else hit.relevance,
-            )
-            for hit in hits
-        ]
-        return tuple(sorted(matches, key=lambda match: (-match.score, match.memory_id)))
+        if embedding is None:
+            return tuple(MemoryMatch(hit.memory.memory_id, hit.relevance) for hit in hits)
+        near = [MemoryMatch(hit.memory.memory_id, hit.lanes.get("cosine", 0.0)) for hit in hits]
+        return tuple(sorted(near, key=lambda match: (-match.score, match.memory_id)))
 
     async def delete_memory(self, owner: MemoryOwner, memory_id: str) -> None:
         """Nothing to do: a row and its index are one."""
@@ -124,11 +135,12 @@ class SQLiteMemories:
     async def _ranked(
         self, query: MemoryQuery, embedding: Sequence[float] | None
     ) -> tuple[Candidate, ...]:
-        if query.text is None:
+        if query.text is None and embedding is None:
             return ()
+        # With an embedding the answer goes by meaning alone, so no word is asked for.
         return await self.candidates(
             query.owner,
-            query.text,
+            query.text if query.text is not None and embedding is None else "",
             embedding=embedding,
             scopes=query.scopes or tuple(MemoryScope),
             memory_types=query.memory_types or tuple(MemoryType),
@@ -210,15 +222,14 @@ class SQLiteMemories:
     ) -> StoredFact:
         """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
         key, stored = checked_memory(memory)
-        vector = (
-            await self._core.embed(stored.content)
-            if embedding is None
-            else await self._core.checked_vector(embedding)
-        )
+        made = await self._core.embedder.one(stored.content) if embedding is None else None
         now = self._core.clock()
-        return await self._core.engine.write_async(
-            lambda db: write_fact(db, key, stored, supersedes=supersedes, vector=vector, now=now)
-        )
+
+        def job(db: apsw.Connection) -> StoredFact:
+            vector = self._vector(db, made, embedding)
+            return write_fact(db, key, stored, supersedes=supersedes, vector=vector, now=now)
+
+        return await self._core.engine.write_async(job)
 
 
 def trust_floor(trust: Trust | None) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib import resources
 
 import apsw
 
 from muniment.errors import MemoryStoreError
 
-_APPLICATION = 0x4D756E69  # "Muni"
+APPLICATION = 0x4D756E69  # "Muni"
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -25,35 +26,51 @@ def schema_version() -> int:
     return max(migrations())
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Bring the file to the newest schema; MemoryStoreError where that cannot be."""
-    if "ENABLE_FTS5" not in connection.execute("PRAGMA compile_options").get:
-        raise MemoryStoreError("this SQLite was built without FTS5; install the package `apsw`")
-    if _held(connection) == schema_version():
+def migrate(connection: apsw.Connection, scripts: Mapping[int, str] | None = None) -> None:
+    """Bring the file to the newest of `scripts` (this version's own by default).
+
+    MemoryStoreError for a newer schema, another application's file, or a SQLite without FTS5;
+    the file is then left as it is.
+    """
+    steps = migrations() if scripts is None else scripts
+    require_ours(connection, max(steps))
+    if _held(connection, max(steps)) == max(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        held = _held(connection)
-        for number, script in migrations().items():
+        held = _held(connection, max(steps))  # again: another process may have been first
+        for number in sorted(steps):
             if number > held:
-                connection.execute(script)
-        connection.execute(f"PRAGMA user_version = {schema_version()}")
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(steps[number])
+        connection.execute(f"PRAGMA user_version = {max(steps)}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
 
-def _held(connection: apsw.Connection) -> int:
+def require_ours(connection: apsw.Connection, newest: int | None = None) -> None:
+    """MemoryStoreError where the file is not one that this version can work on."""
+    _require_fts5(connection)
+    _held(connection, schema_version() if newest is None else newest)
+
+
+def _require_fts5(connection: apsw.Connection) -> None:
+    modules = connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")
+    if modules.fetchone() is None:
+        raise MemoryStoreError("this SQLite was built without FTS5; install the package `apsw`")
+
+
+def _held(connection: apsw.Connection, newest: int) -> int:
     version = int(connection.execute("PRAGMA user_version").get)
     application = int(connection.execute("PRAGMA application_id").get)
-    if version > schema_version():
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").get)
+    if (version and application != APPLICATION) or (not version and tables):
+        raise MemoryStoreError("the file is another application's database; it was left as it is")
+    if version > newest:
         raise MemoryStoreError(
-            f"the file has schema {version} and this version knows {schema_version()}: "
+            f"the file has schema {version} and this version knows {newest}: "
             "install a newer muniment"
         )
-    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").get)
-    if (version and application != _APPLICATION) or (not version and tables):
-        raise MemoryStoreError("the file is another application's database; it was left as it is")
     return version

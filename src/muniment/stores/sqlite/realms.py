@@ -9,16 +9,13 @@ import apsw
 
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
-from muniment.lexical.indexing import index_text
 from muniment.stores.erasure import ErasureResult
-from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import Row, memory_of
 from muniment.stores.sqlite.statements import SQL
 
 Find = Callable[[apsw.Connection, str, str], list[Row]]
 
-_BATCH = 256
 _LONGEST_CHAIN = 1_000
 
 
@@ -35,7 +32,7 @@ def by_coverage(realm: RealmKey) -> Find:
     """Rows that belong to a realm."""
 
     def find(db: apsw.Connection, column: str, value: str) -> list[Row]:
-        return list(db.execute(SQL[f"covered_by_{column}"], {**_parts(realm), "value": value}))
+        return list(db.execute(SQL[f"covered_by_{column}"], {**parts_of(realm), "value": value}))
 
     return find
 
@@ -69,59 +66,28 @@ def _begin(memory: Memory) -> tuple[datetime, str]:
 
 def count(db: apsw.Connection, realm: RealmKey) -> int:
     """Memories that the realm covers."""
-    return int(db.execute(SQL["count_covered"], _parts(realm)).get)
+    return int(db.execute(SQL["count_covered"], parts_of(realm)).get)
 
 
 def erase(db: apsw.Connection, realm: RealmKey) -> ErasureResult:
     """Remove memories, conversations and working state that the realm covers."""
-    gone = [row[0] for row in db.execute(SQL["erase_memories"], _parts(realm))]
+    gone = [row[0] for row in db.execute(SQL["erase_memories"], parts_of(realm))]
     messages: list[int] = []
     sessions = states = 0
     if realm.agent is None:  # conversations and runs belong to no agent
-        messages = [row[0] for row in db.execute(SQL["erase_messages"], _parts(realm))]
-        sessions = len(db.execute(SQL["erase_conversations"], _parts(realm)).fetchall())
-        states = len(db.execute(SQL["erase_working"], _parts(realm)).fetchall())
+        messages = [row[0] for row in db.execute(SQL["erase_messages"], parts_of(realm))]
+        sessions = len(db.execute(SQL["erase_conversations"], parts_of(realm)).fetchall())
+        states = len(db.execute(SQL["erase_working"], parts_of(realm)).fetchall())
     touched = sorted({*gone, *messages})
     db.execute(SQL["count_removals"], (json_list(touched),))
     db.execute(SQL["forget_audiences"], (json_list(touched),))
     return ErasureResult(len(gone), sessions, len(messages), states)
 
 
-async def reindex(core: Core) -> int:
-    """Rebuild the index of every row, batch by batch; each batch is one transaction."""
-    await core.engine.write_async(lambda db: db.execute(SQL["forget_model"]).fetchall())
-    core.forget_model()
-    done = await _reindex_kind(core, "memory") + await _reindex_kind(core, "message")
-    await core.engine.write_async(lambda db: db.execute(SQL["touch_all"]).fetchall())
-    core.images.drop()
-    return done
-
-
-async def _reindex_kind(core: Core, kind: str) -> int:
-    after = done = 0
-    while True:
-        rows = await core.engine.read_async(_texts(kind, after))
-        if not rows:
-            return done
-        vectors = await core.embed_all([row[1] for row in rows])
-        index = [index_text(row[1], name=row[2]) for row in rows]
-        values = [
-            (row[0], text.terms, text.marks, text.length, vector)
-            for row, text, vector in zip(rows, index, vectors, strict=True)
-        ]
-        await core.engine.write_async(_reindexed(kind, values))
-        after, done = rows[-1][0], done + len(rows)
-
-
-def _texts(kind: str, after: int) -> Callable[[apsw.Connection], list[Row]]:
-    return lambda db: list(db.execute(SQL[f"{kind}_texts"], (after, _BATCH)))
-
-
-def _reindexed(kind: str, values: list[Row]) -> Callable[[apsw.Connection], object]:
-    return lambda db: db.executemany(SQL[f"reindex_{kind}"], values)
-
-
-def _parts(realm: RealmKey) -> dict[str, str | None]:
+def parts_of(realm: RealmKey | None) -> dict[str, str | None]:
+    """The named parts of a realm for a statement; all None stands for everything."""
+    if realm is None:
+        return dict.fromkeys(("tenant", "subject", "agent", "session"))
     return {
         "tenant": realm.tenant,
         "subject": realm.subject,

@@ -16,8 +16,10 @@ from muniment.stores.erasure import ErasureResult
 from muniment.stores.sqlite import realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
 from muniment.stores.sqlite.core import Clock, Core
+from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
 from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
+from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.rows import micros
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 
@@ -26,8 +28,10 @@ class AsyncSQLiteStore:
     """Conversations, memories and working state in one SQLite file.
 
     `memories`, `conversations` and `working` implement the ports; the store's own methods take a
-    realm (or an owner). Use as an async context manager, or `aclose` it. Raises
-    MemoryStoreError where the file cannot be used.
+    realm (or an owner). Use as an async context manager, or `open` and `aclose` it; the first
+    call opens it otherwise. `synchronous` is SQLite's level: FULL, NORMAL or EXTRA; `image_bytes`
+    bounds what is kept in memory for searching. Raises MemoryStoreError where the file cannot
+    be used.
     """
 
     def __init__(
@@ -36,21 +40,40 @@ class AsyncSQLiteStore:
         *,
         clock: Clock | None = None,
         embedder: MemoryEmbedder | None = None,
+        embedder_name: str | None = None,
+        synchronous: str = "FULL",
+        image_bytes: int = DEFAULT_BUDGET_BYTES,
     ) -> None:
-        self._core = Core(path, clock=clock, embedder=embedder)
+        self._core = Core(
+            path,
+            clock=clock,
+            embedder=embedder,
+            embedder_name=embedder_name,
+            synchronous=synchronous,
+            image_bytes=image_bytes,
+        )
         self.memories = SQLiteMemories(self._core)
         self.conversations = SQLiteConversations(self._core)
         self.working = SQLiteWorkingMemory(self._core)
 
-    async def __aenter__(self) -> AsyncSQLiteStore:
+    async def open(self, *, reindexing: bool = False) -> AsyncSQLiteStore:
+        """Open and migrate the file; answers the store itself.
+
+        `reindexing` lets a file in whose vectors are of another model: call `reindex` next.
+        """
+        self._core.reindexing = reindexing
+        await self._core.engine.open_async()
         return self
+
+    async def __aenter__(self) -> AsyncSQLiteStore:
+        return await self.open()
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Finish queued writes and close the file."""
-        await asyncio.get_running_loop().run_in_executor(None, self._core.engine.close)
+        """Finish queued work and close the file."""
+        await asyncio.to_thread(self._core.engine.close)
 
     async def history(self, place: Scope | MemoryOwner, memory_id: str) -> tuple[Memory, ...]:
         """The chain of supersessions that the memory is part of, oldest first.
@@ -78,9 +101,10 @@ class AsyncSQLiteStore:
         await self._core.engine.truncate_log_async()
         return result
 
-    async def reindex(self) -> int:
-        """Rebuild words and embeddings of every row, in batches; returns how many rows."""
-        return await realms.reindex(self._core)
+    async def reindex(self, place: Scope | MemoryOwner | None = None) -> int:
+        """Rebuild words and embeddings in batches, of everything by default; counts the rows."""
+        realm = None if place is None else realm_key(place)
+        return await reindex(self._core, realm)
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor: versions, never names or contents."""

@@ -27,37 +27,34 @@ def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
 def write_memory(
     db: apsw.Connection, key: str, memory: Memory, *, vector: bytes | None, fact: bool = False
 ) -> Memory:
-    """Insert or update one row of an audience; `fact` claims the content for this row alone."""
+    """Insert or update one row of an audience; the same content keeps the vector it has."""
     audience, changed = touch(db, key)
     indexed = index_text(memory.content)
-    db.execute(
-        SQL["save_memory"],
-        {
-            **memory_row(memory),
-            "audience": audience,
-            "changed": changed,
-            "fact_key": memory.content_hash if fact else None,
-            "terms": indexed.terms,
-            "marks": indexed.marks,
-            "length": indexed.length,
-            "vector": vector,
-        },
-    )
+    values = {
+        **memory_row(memory),
+        "audience": audience,
+        "changed": changed,
+        "fact_key": memory.content_hash if fact else None,
+        "terms": indexed.terms,
+        "marks": indexed.marks,
+        "length": indexed.length,
+        "vector": vector,
+    }
+    db.execute(SQL["save_memory"], values)
     return memory
 
 
-def remove_memory(db: apsw.Connection, audience: int, key: str, memory_id: str) -> None:
-    """Delete a row; the one that it had replaced lasts for as long as this one did."""
-    deleted = _row(db, audience, memory_id)
-    if deleted is None:
+def remove_memory(db: apsw.Connection, audience: int, memory_id: str, now: datetime) -> None:
+    """Delete a row; what it had replaced is current again, unless the same is live elsewhere."""
+    row: Any = db.execute(SQL["delete_memory"], (audience, memory_id)).fetchone()
+    version = int(db.execute(SQL["count_removals"], (json_list([audience]),)).get)
+    deleted, was_fact = memory_of(row[1:]), row[0] is not None
+    prior = _predecessor(db, audience, deleted)
+    if prior is None or _live_elsewhere(db, audience, prior, now):
         return
-    db.execute(SQL["delete_memory"], (audience, memory_id))
-    db.execute(SQL["count_removals"], (json_list([audience]),))
-    prior = _predecessor(db, audience, memory_id)
-    if prior is not None:
-        reopened = handed_back(prior, deleted)
-        if reopened.superseded_by is not None or not _said_again(db, audience, prior):
-            _update(db, key, reopened)
+    reopened = handed_back(prior, deleted)
+    fact = was_fact and is_live(reopened, now)
+    _replace(db, audience, version, reopened, fact_key=reopened.content_hash if fact else None)
 
 
 def write_fact(
@@ -70,47 +67,50 @@ def write_fact(
     now: datetime,
 ) -> StoredFact:
     """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
-    digest = content_hash(memory.content, memory.scope)
-    memory = replace(memory, content_hash=digest)
-    audience, _ = touch(db, key)
-    for row in db.execute(SQL["same_content"], (audience, digest)).fetchall():
-        held = memory_of(row)
-        if is_twin(held, memory, now):
-            return StoredFact(held, created=False)
-        db.execute(SQL["release_fact"], (audience, held.memory_id))
-    prior = None if supersedes is None else _row(db, audience, supersedes)
-    if prior is None or prior.memory_id == memory.memory_id or not is_live(prior, now):
-        write_memory(db, key, memory, vector=vector, fact=is_live(memory, now))
-        return StoredFact(memory, created=True)
-    memory, closed = placed(
-        memory, prior, lambda row: _predecessor(db, audience, row.memory_id), now
-    )
+    memory = replace(memory, content_hash=content_hash(memory.content, memory.scope))
+    audience, version = touch(db, key)
+    same = _same_content(db, audience, memory)
+    twin = next((row for row in same if is_twin(row, memory, now)), None)
+    if twin is not None:
+        return StoredFact(twin, created=False)
+    # Those that are left are over: expired, or not valid any more.
+    db.execute(SQL["release_fact"], (audience, memory.content_hash))
+    closed = None
+    prior = None if supersedes is None else _find(db, audience, supersedes)
+    if prior is not None and prior.memory_id != memory.memory_id and is_live(prior, now):
+        memory, closed = placed(memory, prior, lambda row: _predecessor(db, audience, row), now)
     if closed is not None:
-        _update(db, key, closed)
+        _replace(db, audience, version, closed, fact_key=None)
     write_memory(db, key, memory, vector=vector, fact=is_live(memory, now))
     return StoredFact(memory, created=True, superseded=closed.memory_id if closed else None)
 
 
-def _update(db: apsw.Connection, key: str, memory: Memory) -> None:
-    """New validity for a row whose content, and so whose index, stays."""
-    _, changed = touch(db, key)
-    db.execute(SQL["place_memory"], {**memory_row(memory), "key": key, "changed": changed})
+def _replace(
+    db: apsw.Connection, audience: int, version: int, memory: Memory, *, fact_key: str | None
+) -> None:
+    row = memory_row(memory)
+    names = ("memory_id", "valid_from", "invalid_at", "superseded_by", "updated_at")
+    values = {name: row[name] for name in names}
+    keys = {"audience": audience, "changed": version, "fact_key": fact_key}
+    db.execute(SQL["place_memory"], {**values, **keys})
 
 
-def _row(db: apsw.Connection, audience: int, memory_id: str) -> Memory | None:
-    row = db.execute(SQL["own_memory"], (audience, memory_id)).fetchone()
+def _find(db: apsw.Connection, audience: int, memory_id: str) -> Memory | None:
+    row = db.execute(SQL["memory_of_audience"], (audience, memory_id)).fetchone()
     return None if row is None else memory_of(row)
 
 
-def _predecessor(db: apsw.Connection, audience: int, memory_id: str) -> Memory | None:
-    row = db.execute(SQL["predecessor"], (audience, memory_id)).fetchone()
+def _predecessor(db: apsw.Connection, audience: int, memory: Memory) -> Memory | None:
+    row = db.execute(SQL["predecessor"], (audience, memory.memory_id)).fetchone()
     return None if row is None else memory_of(row)
 
 
-def _said_again(db: apsw.Connection, audience: int, memory: Memory) -> bool:
-    """Whether another live row holds the same fact."""
-    if memory.content_hash is None:
+def _same_content(db: apsw.Connection, audience: int, memory: Memory) -> list[Memory]:
+    return list(map(memory_of, db.execute(SQL["same_content"], (audience, memory.content_hash))))
+
+
+def _live_elsewhere(db: apsw.Connection, audience: int, prior: Memory, now: datetime) -> bool:
+    if prior.content_hash is None:
         return False
-    rows = db.execute(SQL["same_content"], (audience, memory.content_hash)).fetchall()
-    others = (held for held in map(memory_of, rows) if held.memory_id != memory.memory_id)
-    return any(held.superseded_by is None and held.invalid_at is None for held in others)
+    same = _same_content(db, audience, prior)
+    return any(row.memory_id != prior.memory_id and is_live(row, now) for row in same)

@@ -9,7 +9,8 @@ RETURNING id, version;
 
 -- name: count_removals
 UPDATE audience SET version = version + 1, removals = removals + 1
-WHERE id IN (SELECT value FROM json_each(?1));
+WHERE id IN (SELECT value FROM json_each(?1))
+RETURNING version;
 
 -- name: memory_changed
 SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust,
@@ -40,8 +41,10 @@ VALUES (:audience, :changed, :fact_key, :terms, :marks, :length, :vector,
     :source_message_ids, :derived_from, :entity_ids, :content_hash, :trust, :source)
 ON CONFLICT (audience, memory_id) DO UPDATE SET
     changed = excluded.changed, terms = excluded.terms, marks = excluded.marks,
-    length = excluded.length, vector = excluded.vector, realm_session = excluded.realm_session,
-    fact_key = CASE WHEN memory.content_hash IS excluded.content_hash
+    length = excluded.length, vector = coalesce(excluded.vector,
+        CASE WHEN memory.content = excluded.content THEN memory.vector END), realm_session = excluded.realm_session,
+    fact_key = CASE WHEN excluded.fact_key IS NOT NULL THEN excluded.fact_key
+        WHEN memory.content_hash IS excluded.content_hash
         AND excluded.superseded_by IS NULL AND excluded.invalid_at IS NULL
         THEN memory.fact_key END,
     memory_type = excluded.memory_type, project = excluded.project, user = excluded.user,
@@ -59,8 +62,7 @@ ON CONFLICT (audience, memory_id) DO UPDATE SET
 SELECT {memory} FROM memory
 WHERE memory_id = ?1 AND audience IN
     (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
-    AND (expires_at IS NULL OR expires_at > ?3)
-ORDER BY audience;
+    AND (expires_at IS NULL OR expires_at > ?3);
 
 -- name: list_memories
 SELECT {memory} FROM memory
@@ -95,12 +97,12 @@ WHERE c.tenant = ?1 AND c.user = ?2 AND c.session = ?3
 
 -- name: memory_place
 SELECT audience FROM memory WHERE memory_id = ?1 AND audience IN
-    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
-ORDER BY audience;
+    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)));
 
 -- name: open_conversation
-INSERT INTO conversation (tenant, user, session, kind, title, titled_by_hand, created_at)
-VALUES (:tenant, :user, :session, :kind, :title, :by_hand, :now)
+INSERT INTO conversation (tenant, user, session, kind, title, titled_by_hand, created_at, born)
+VALUES (:tenant, :user, :session, :kind, :title, :by_hand, :now,
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0))
 ON CONFLICT (tenant, user, session) DO NOTHING;
 
 -- name: conversation
@@ -136,17 +138,23 @@ DELETE FROM memory WHERE audience = (SELECT id FROM audience WHERE key = ?1)
     AND memory_type = 'summary' RETURNING audience;
 
 -- name: list_conversations
-SELECT session, kind, title, created_at, activity, messages FROM (
-    SELECT c.session, c.kind, c.title, c.created_at,
-        max(c.created_at, coalesce((SELECT max(m.arrived_at) FROM message m
-            WHERE m.conversation = c.id AND m.arrived_at <= :snapshot), 0)) AS activity,
-        (SELECT count(*) FROM message m
-            WHERE m.conversation = c.id AND m.arrived_at <= :snapshot) AS messages
+SELECT session, kind, title, created_at,
+    coalesce((SELECT arrived_at FROM message WHERE seq = last), created_at),
+    (SELECT count(*) FROM message WHERE conversation = id AND seq <= :messages),
+    coalesce(last, born), id
+FROM (
+    SELECT c.*, (SELECT max(m.seq) FROM message m
+        WHERE m.conversation = c.id AND m.seq <= :messages) AS last
     FROM conversation c
-    WHERE c.tenant = :tenant AND c.user = :user AND c.created_at <= :snapshot
+    WHERE c.tenant = :tenant AND c.user = :user AND c.id <= :conversations
         AND (:kind IS NULL OR c.kind = :kind)
-) WHERE (activity, session) < (:activity, :session)
-ORDER BY activity DESC, session DESC LIMIT :limit;
+)
+WHERE (coalesce(last, born), id) < (:activity, :id)
+ORDER BY 7 DESC, 8 DESC LIMIT :limit;
+
+-- name: arrivals
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0),
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'conversation'), 0);
 
 -- name: rename
 UPDATE conversation SET title = ?4, titled_by_hand = 1
@@ -230,22 +238,41 @@ DELETE FROM audience WHERE id IN (SELECT value FROM json_each(?1))
 DELETE FROM setting WHERE name IN ('embedding_model', 'embedding_width');
 
 -- name: memory_texts
-SELECT seq, content, NULL FROM memory WHERE seq > ?1 ORDER BY seq LIMIT ?2;
+SELECT seq, audience, changed, content, NULL FROM memory
+WHERE seq > :after AND (:tenant IS NULL OR tenant = :tenant)
+    AND (:subject IS NULL OR user = :subject) AND (:agent IS NULL OR agent = :agent)
+    AND (:session IS NULL OR realm_session = :session)
+ORDER BY seq LIMIT :limit;
 
 -- name: message_texts
-SELECT seq, content, name FROM message
-WHERE seq > ?1 AND terms IS NOT NULL ORDER BY seq LIMIT ?2;
+SELECT seq, audience, changed, content, name FROM message
+WHERE seq > :after AND terms IS NOT NULL AND (:tenant IS NULL OR conversation IN
+    (SELECT id FROM conversation
+    WHERE tenant = :tenant AND :agent IS NULL AND (:subject IS NULL OR user = :subject)
+        AND (:session IS NULL OR session = :session)))
+ORDER BY seq LIMIT :limit;
 
 -- name: reindex_memory
-UPDATE memory SET terms = ?2, marks = ?3, length = ?4, vector = ?5 WHERE seq = ?1;
+UPDATE memory SET terms = ?3, marks = ?4, length = ?5, changed = ?7,
+    vector = coalesce(?6, CASE WHEN ?8 THEN vector END)
+WHERE seq = ?1 AND changed = ?2;
 
 -- name: reindex_message
-UPDATE message SET terms = ?2, marks = ?3, length = ?4, vector = ?5 WHERE seq = ?1;
+UPDATE message SET terms = ?3, marks = ?4, length = ?5, changed = ?7,
+    vector = coalesce(?6, CASE WHEN ?8 THEN vector END)
+WHERE seq = ?1 AND changed = ?2;
 
--- name: touch_all
-UPDATE audience SET version = version + 1, removals = removals + 1;
+-- name: touch_audience_id
+UPDATE audience SET version = version + 1 WHERE id = ?1 RETURNING version;
 
--- name: own_memory
+-- name: setting
+SELECT value FROM setting WHERE name = ?1;
+
+-- name: record_setting
+INSERT INTO setting (name, value) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: memory_of_audience
 SELECT {memory} FROM memory WHERE audience = ?1 AND memory_id = ?2;
 
 -- name: predecessor
@@ -256,13 +283,16 @@ ORDER BY invalid_at DESC, seq DESC LIMIT 1;
 SELECT {memory} FROM memory WHERE audience = ?1 AND content_hash = ?2 ORDER BY seq;
 
 -- name: release_fact
-UPDATE memory SET fact_key = NULL WHERE audience = ?1 AND memory_id = ?2;
+UPDATE memory SET fact_key = NULL WHERE audience = ?1 AND fact_key = ?2;
 
 -- name: place_memory
-UPDATE memory SET valid_from = :valid_from, invalid_at = :invalid_at, changed = :changed,
-    superseded_by = :superseded_by, updated_at = :updated_at,
-    fact_key = CASE WHEN :superseded_by IS NULL THEN fact_key END
-WHERE memory_id = :memory_id AND audience = (SELECT id FROM audience WHERE key = :key);
+UPDATE memory SET valid_from = :valid_from, invalid_at = :invalid_at,
+    superseded_by = :superseded_by, updated_at = :updated_at, fact_key = :fact_key,
+    changed = :changed
+WHERE audience = :audience AND memory_id = :memory_id;
 
 -- name: delete_memory
-DELETE FROM memory WHERE audience = ?1 AND memory_id = ?2;
+DELETE FROM memory WHERE audience = ?1 AND memory_id = ?2 RETURNING fact_key, {memory};
+
+-- name: set_vector
+UPDATE memory SET vector = ?3, changed = ?4 WHERE audience = ?1 AND memory_id = ?2;

@@ -51,10 +51,10 @@ CREATE INDEX memory_content ON memory (audience, content_hash) WHERE content_has
 CREATE INDEX memory_superseded ON memory (audience, superseded_by)
     WHERE superseded_by IS NOT NULL;
 CREATE INDEX memory_realm ON memory (tenant, user, realm_session);
-CREATE INDEX memory_pending ON memory (seq) WHERE vector IS NULL;
 
+-- `born` is the last message's number when the conversation was made: its place in arrival order.
 CREATE TABLE conversation (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     user TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -62,6 +62,7 @@ CREATE TABLE conversation (
     title TEXT,
     titled_by_hand INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
+    born INTEGER NOT NULL,
     UNIQUE (tenant, user, session)
 ) STRICT;
 
@@ -90,7 +91,6 @@ CREATE TABLE message (
 ) STRICT;
 CREATE INDEX message_changed ON message (audience, changed);
 CREATE INDEX message_order ON message (conversation, seq);
-CREATE INDEX message_arrival ON message (conversation, arrived_at);
 
 CREATE TABLE working (
     owner TEXT PRIMARY KEY,

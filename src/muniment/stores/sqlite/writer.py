@@ -1,0 +1,127 @@
+"""One thread that writes: jobs that wait together share one transaction and one commit."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import apsw
+
+from muniment.errors import MemoryStoreError
+from muniment.stores.sqlite.errors import store_errors
+
+Answer = TypeVar("Answer")
+Job = Callable[[apsw.Connection], Answer]
+
+_MOST_IN_ONE_COMMIT = 256
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A job and who waits for it. One that is `apart` runs outside a transaction."""
+
+    job: Job[Any]
+    apart: bool
+    future: Future[Any] = field(default_factory=Future)
+
+
+class Writer:
+    """Owns the connection that writes. A future is done once its commit is durable."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        self.commits = 0
+        self._thread = threading.Thread(target=self._run, name="muniment-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job[Answer], *, apart: bool = False) -> Future[Answer]:
+        """Queue a job. Its failure undoes its own changes only."""
+        waiting = _Waiting(job, apart)
+        with self._lock:
+            if self._closed:
+                raise MemoryStoreError("the store is closed")
+            self._waiting.put(waiting)
+        return waiting.future
+
+    def close(self) -> None:
+        """Finish what is queued, then close the connection."""
+        with self._lock:
+            closing, self._closed = not self._closed, True
+        if closing:
+            self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            batch = self._next_batch()
+            wanted = [one for one in batch if one and one.future.set_running_or_notify_cancel()]
+            together = [one for one in wanted if not one.apart]
+            if together:
+                self._commit(together)
+            for one in wanted:
+                if one.apart:
+                    self._run_apart(one)
+            if None in batch:
+                self._connection.close()
+                return
+
+    def _next_batch(self) -> list[_Waiting | None]:
+        batch = [self._waiting.get()]
+        with contextlib.suppress(queue.Empty):
+            while len(batch) < _MOST_IN_ONE_COMMIT:
+                batch.append(self._waiting.get_nowait())
+        return batch
+
+    def _commit(self, batch: list[_Waiting]) -> None:
+        done: list[tuple[Future[Any], Any]] = []
+        try:
+            with store_errors():
+                self._connection.execute("BEGIN IMMEDIATE")
+                for one in batch:
+                    self._attempt(one, done)
+                self._connection.execute("COMMIT")
+        except Exception as error:
+            self._roll_back()
+            for one in batch:
+                if not one.future.done():
+                    one.future.set_exception(error)
+            return
+        self.commits += 1
+        for future, answer in done:
+            future.set_result(answer)
+
+    def _attempt(self, one: _Waiting, done: list[tuple[Future[Any], Any]]) -> None:
+        self._connection.execute("SAVEPOINT job")
+        try:
+            with store_errors():
+                answer = one.job(self._connection)
+        except Exception as error:
+            one.future.set_exception(error)
+            if not self._connection.in_transaction:
+                raise  # the file failed (a full disk, say): SQLite undid the whole transaction
+            self._connection.execute("ROLLBACK TO job; RELEASE job")
+            return
+        self._connection.execute("RELEASE job")
+        done.append((one.future, answer))
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            with contextlib.suppress(apsw.Error):
+                self._connection.execute("ROLLBACK")
+
+    def _run_apart(self, one: _Waiting) -> None:
+        try:
+            with store_errors():
+                answer = one.job(self._connection)
+        except Exception as error:
+            one.future.set_exception(error)
+        else:
+            one.future.set_result(answer)
