@@ -172,12 +172,12 @@ class OpenMemory:
 
     async def _current(self, owner: MemoryOwner, memory_id: str, scope: MemoryScope) -> str:
         """The newest of the facts that followed on `memory_id`."""
-        if await self._memories.get(owner, memory_id) is None:
+        chain = await self.store.history(owner, memory_id)
+        if not chain:
             raise NotFoundError
-        newest = (await self.store.history(owner, memory_id))[-1]
-        if newest.scope is not scope:
+        if chain[-1].scope is not scope:
             raise InvalidEntryError("replaces: must name a memory of the same scope")
-        return newest.memory_id
+        return chain[-1].memory_id
 
 
 @asynccontextmanager
