@@ -1,0 +1,75 @@
+"""The command line's entry point."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from muniment.cli import adding, finding, sessions
+from muniment.cli.demo import demo
+from muniment.cli.doctor import doctor
+from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
+from muniment.cli.output import complain, prepare_streams
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Memory for chat and agent applications: isolated, historical, accountable.\n\n"
+        "Identity (--tenant, --user, --session, --project) is taken as given: this is a tool "
+        f"for a trusted operator.\n\n{EXIT_CODES}"
+    ),
+)
+app.command()(demo)
+app.command()(adding.add)
+app.command()(finding.search)
+app.command()(finding.recall)
+app.command()(finding.context)
+app.command()(adding.history)
+app.add_typer(sessions.app, name="sessions")
+app.command()(doctor)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    prepare_streams()
+    code = run(arguments)
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; its exit code. Every failure is one line on standard error."""
+    given = None if arguments is None else list(arguments)
+    try:
+        result = app(given, prog_name="muniment", standalone_mode=False)
+        return result if isinstance(result, int) else DONE
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    """Say it in one line. A usage error knows its own words and where help is."""
+    words = getattr(error, "format_message", None)
+    if words is None:
+        complain(one_line(error))
+        return exit_code(error)
+    context = getattr(error, "ctx", None)
+    place = context.command_path if context is not None else "muniment"
+    if message := " ".join(words().split()):
+        complain(f"{message.rstrip('.')} (see {place} --help)")
+    return BAD_INPUT
+
+
+def _reader_left() -> int:
+    """Nobody reads our output: stop, and keep the interpreter's last flush from complaining."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

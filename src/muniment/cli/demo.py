@@ -1,0 +1,93 @@
+"""`demo`: the main job on a shipped chat history, offline."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muniment.cli import options
+from muniment.cli.demo_play import (
+    Answer,
+    Changed,
+    DemoClock,
+    Erasure,
+    Isolation,
+    Play,
+    Restarted,
+    Section,
+    Stored,
+    demo_clock,
+)
+from muniment.cli.demo_show import DemoPrinter, print_summary, section_record
+from muniment.cli.output import console, print_json, say
+from muniment.context.policy import MemoryPolicy
+from muniment.demo import load_demo
+
+if TYPE_CHECKING:
+    from muniment.wiring import OpenMemory
+
+_MANY: dict[type[Section], str] = {Answer: "questions", Changed: "history"}
+_ONE: dict[type[Section], str] = {
+    Stored: "stored",
+    Isolation: "isolation",
+    Restarted: "restart",
+    Erasure: "erasure",
+}
+
+
+def demo(
+    top: Annotated[
+        int, typer.Option("--top", min=1, max=6, help="Show so many for each question.")
+    ] = 2,
+    as_json: options.Json = False,
+) -> None:
+    """Store a shipped chat history in a temporary file, ask questions and show why it answers.
+
+    Offline: no model, no key, no network. Nothing is left behind.
+    """
+    with tempfile.TemporaryDirectory(prefix="muniment-demo-") as folder:
+        sections = asyncio.run(_play(Path(folder) / "demo.db", None if as_json else top))
+    if as_json:
+        print_json(_document(sections))
+
+
+async def _play(path: Path, top: int | None) -> list[Section]:
+    """Run the story; printed as it goes unless `top` is None."""
+    shipped = load_demo()
+    clock = demo_clock(shipped)
+    out = console()
+    printer = None if top is None else DemoPrinter(out, shown_per_question=top)
+    if printer is not None:
+        say(out, "Muniment, offline on this machine: storing the history takes a few seconds ...")
+    sections: list[Section] = []
+    async for section in Play(shipped, lambda: _opened(path, clock), clock).run():
+        sections.append(section)
+        if printer is not None:
+            printer.show(section)
+    if printer is not None:
+        print_summary(out, sections)
+    return sections
+
+
+def _opened(path: Path, clock: DemoClock) -> AbstractAsyncContextManager[OpenMemory]:
+    from muniment.wiring import open_memory
+
+    # The policy is given, so that no setting of this machine changes what is shown.
+    policy = MemoryPolicy(recall_messages="user")
+    return open_memory(f"sqlite:///{path}", policy=policy, clock=clock)
+
+
+def _document(sections: list[Section]) -> dict[str, object]:
+    document: dict[str, object] = {}
+    for kind, name in _MANY.items():
+        chosen = [section for section in sections if type(section) is kind]
+        document[name] = [section_record(section) for section in chosen]
+    for section in sections:
+        if type(section) in _ONE:
+            document[_ONE[type(section)]] = section_record(section)
+    return document

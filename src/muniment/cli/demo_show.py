@@ -1,0 +1,182 @@
+"""The demonstration's sections for people, and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from muniment.cli.demo_play import (
+    Answer,
+    Attempt,
+    Changed,
+    Erasure,
+    Isolation,
+    Restarted,
+    Section,
+    Stored,
+    name_of,
+)
+from muniment.cli.output import day, say, table
+from muniment.cli.recalled import held, print_legend, print_recalled, spoken
+from muniment.cli.records import iso, memory_record, recalled_record
+
+
+class DemoPrinter:
+    """Prints sections as they come; a heading where a new kind begins."""
+
+    def __init__(self, out: Console, *, shown_per_question: int) -> None:
+        self._out = out
+        self._most = shown_per_question
+        self._kind: type[Section] | None = None
+        self._number = 0
+
+    def show(self, section: Section) -> None:
+        """Print one section."""
+        if type(section) is not self._kind:
+            self._kind = type(section)
+            self._heading(section)
+        match section:
+            case Stored():
+                self._stored(section)
+            case Answer():
+                self._answer(section)
+            case Changed():
+                self._changed(section)
+            case Isolation():
+                self._isolation(section)
+            case Restarted():
+                self._restarted(section)
+            case Erasure():
+                self._erased(section)
+
+    def _heading(self, section: Section) -> None:
+        self._number += 1
+        title = f" {self._number}. {_TITLES[type(section)]} "
+        self._out.print()
+        self._out.print(Text(title.ljust(self._out.width, "-"), style="bold"))
+        if isinstance(section, Answer):
+            say(self._out, f"The best {self._most} for each; bars show what makes the score:")
+            print_legend(self._out)
+
+    def _stored(self, section: Stored) -> None:
+        say(
+            self._out,
+            f"{section.messages} messages in {section.conversations} conversations and "
+            f"{section.memories} facts of {', '.join(section.owners)}, "
+            f"{day(section.first)} to {day(section.last)}, in one SQLite file: "
+            f"{_seconds(section.seconds)}",
+        )
+
+    def _answer(self, section: Answer) -> None:
+        asked = section.asked
+        moment = "" if asked.as_of is None else f" (as of {day(asked.as_of)})"
+        self._out.print()
+        who = name_of(asked.tenant, asked.user)
+        say(self._out, f"{who} asks: {asked.question}{moment}", style="bold")
+        say(self._out, f"{asked.note}; {_verdict(section)}; {_seconds(section.seconds)}", indent=2)
+        print_recalled(self._out, section.recalled[: self._most], explain=True, lines=2)
+
+    def _changed(self, section: Changed) -> None:
+        say(self._out, f"{section.who} ({_seconds(section.seconds)})", style="bold")
+        for memory in section.chain:
+            say(self._out, f"{held(memory)}  {memory.trust.value}", indent=2)
+            say(self._out, spoken(memory), indent=4)
+
+    def _isolation(self, section: Isolation) -> None:
+        say(self._out, f"Others ask: {section.question} ({_seconds(section.seconds)})")
+        rows = [_attempt_row(attempt) for attempt in section.attempts]
+        table(self._out, ("WHO", "RECALLED", "OF ANA'S", "HER FACT BY ITS ID"), rows)
+
+    def _restarted(self, section: Restarted) -> None:
+        verdict = "the same memories" if section.same else "OTHER memories"
+        say(
+            self._out,
+            f"Closed and opened again ({_seconds(section.open_seconds)}): the first question "
+            f"recalls {verdict}. First recall {_seconds(section.recall_seconds)}, "
+            f"the next {_seconds(section.again_seconds)}.",
+        )
+
+    def _erased(self, section: Erasure) -> None:
+        say(
+            self._out,
+            f"{section.who}: {section.memories} facts, {section.conversations} conversations, "
+            f"{section.messages} messages gone ({_seconds(section.seconds)}). Asking as that "
+            f"user now recalls {section.left}; the other tenant still recalls {section.others}.",
+        )
+
+
+_TITLES: dict[type[Section], str] = {
+    Stored: "A chat history of several people is stored",
+    Answer: "What is recalled, from when, with what trust, and why",
+    Changed: "What a changed fact was before: nothing is overwritten",
+    Isolation: "Other users, and the tenant with the similar name, see nothing",
+    Restarted: "Restart",
+    Erasure: "Erasure",
+}
+
+
+def print_summary(out: Console, sections: Sequence[Section]) -> None:
+    """How many questions found what answers them, and how fast."""
+    answers = [section for section in sections if isinstance(section, Answer)]
+    asked = [each for each in answers if each.asked.expect_message_ids]
+    found = sum(each.rank is not None for each in asked)
+    slow = sorted(each.seconds for each in answers)
+    out.print()
+    say(
+        out,
+        f"{found} of {len(asked)} answers recalled, {sum(each.foreign for each in answers)} "
+        f"memories of others among {sum(len(each.recalled) for each in answers)}; "
+        f"a recall took {_seconds(slow[len(slow) // 2])} in the middle, "
+        f"{_seconds(slow[-1])} at most.",
+        style="bold",
+    )
+
+
+def section_record(section: Section) -> dict[str, Any]:
+    """A section as JSON values; times in seconds."""
+    if isinstance(section, Answer):
+        return _answer_record(section)
+    if isinstance(section, Changed):
+        chain = [memory_record(memory) for memory in section.chain]
+        return {"who": section.who, "chain": chain, "seconds": section.seconds}
+    record = asdict(section)
+    if isinstance(section, Stored):
+        record |= {"first": iso(section.first), "last": iso(section.last)}
+    return record
+
+
+def _answer_record(section: Answer) -> dict[str, Any]:
+    asked = section.asked
+    return {
+        "tenant": asked.tenant,
+        "user": asked.user,
+        "question": asked.question,
+        "as_of": iso(asked.as_of),
+        "note": asked.note,
+        "expected": list(asked.expect_message_ids),
+        "rank": section.rank,
+        "foreign": section.foreign,
+        "seconds": section.seconds,
+        "recalled": [recalled_record(each, explain=True) for each in section.recalled],
+    }
+
+
+def _verdict(section: Answer) -> str:
+    if not section.asked.expect_message_ids:
+        return f"{section.foreign} of {len(section.recalled)} recalled are somebody else's"
+    if section.rank is None:
+        return f"the answer is not among the best {len(section.recalled)}"
+    return f"the answer is number {section.rank}"
+
+
+def _attempt_row(attempt: Attempt) -> tuple[str, str, str, str]:
+    found = "FOUND" if attempt.found_by_id else "no such memory"
+    return attempt.who, str(attempt.recalled), str(attempt.hers), found
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"

@@ -1,0 +1,156 @@
+"""`search`, `recall` and `context`: three ways to ask."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from muniment.cli import options
+from muniment.cli.identity import needed_session, owner_of
+from muniment.cli.output import console, minute, print_json, say, shown
+from muniment.cli.recalled import print_legend, print_memories, print_recalled, why
+from muniment.cli.records import memory_record, message_record, recalled_record
+from muniment.cli.running import with_memory
+from muniment.cli.values import choice, instant, text_of
+from muniment.context.recall import RecalledMemory
+from muniment.context.result import MemoryContext
+from muniment.domain.query import MemoryQuery
+from muniment.domain.trust import Trust
+
+Text = Annotated[str, typer.Argument(help="The words or the question; - reads standard input.")]
+
+
+def search(
+    text: Text,
+    limit: options.Limit = 10,
+    as_of: options.AsOf = None,
+    min_trust: options.MinTrust = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also what no longer holds.")
+    ] = False,
+    tenant: options.Tenant = options.DEFAULT_TENANT,
+    user: options.User = options.DEFAULT_USER,
+    session: options.Session = None,
+    project: options.Project = None,
+    url: options.Url = None,
+    as_json: options.Json = False,
+) -> None:
+    """Search the stored memories for words. Messages are found by recall."""
+    owner = owner_of(tenant, user, session, project)
+    query = MemoryQuery(
+        owner,
+        text=text_of("TEXT", text),
+        limit=limit,
+        as_of=instant("--as-of", as_of),
+        include_invalid=superseded,
+        min_trust=_trust(min_trust),
+    )
+    found = with_memory(url, lambda memory: memory.manager.search(owner, query))
+    if as_json:
+        print_json([memory_record(memory) for memory in found])
+    else:
+        print_memories(console(), found)
+        _say_if_none(found)
+
+
+def recall(
+    text: Text,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show why each one ranks where it does.")
+    ] = False,
+    limit: options.Limit = 6,
+    as_of: options.AsOf = None,
+    min_trust: options.MinTrust = None,
+    tenant: options.Tenant = options.DEFAULT_TENANT,
+    user: options.User = options.DEFAULT_USER,
+    session: options.Session = None,
+    project: options.Project = None,
+    url: options.Url = None,
+    as_json: options.Json = False,
+) -> None:
+    """Recall what is worth knowing for a question, best first, messages included."""
+    owner = owner_of(tenant, user, session, project)
+    question, moment, floor = text_of("TEXT", text), instant("--as-of", as_of), _trust(min_trust)
+    found: tuple[RecalledMemory, ...] = with_memory(
+        url,
+        lambda memory: memory.recall(
+            owner,
+            question,
+            as_of=moment,
+            top_k=limit,
+            min_trust=floor,
+            max_tokens=None,
+            explain=True,
+        ),
+    )
+    if as_json:
+        print_json([recalled_record(each, explain=explain) for each in found])
+        return
+    out = console()
+    print_recalled(out, found, explain=explain)
+    _say_if_none(found)
+    if explain and found:
+        _print_reasons(found)
+
+
+def _print_reasons(found: tuple[RecalledMemory, ...]) -> None:
+    out = console()
+    say(out)
+    print_legend(out)
+    for position, each in enumerate(found, start=1):
+        say(out, f"{position}. {why(each)}", style="dim", indent=2)
+
+
+def context(
+    question: Text,
+    tenant: options.Tenant = options.DEFAULT_TENANT,
+    user: options.User = options.DEFAULT_USER,
+    session: options.Session = None,
+    project: options.Project = None,
+    url: options.Url = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what one turn of a session would get from memory for a question."""
+    owner = owner_of(tenant, user, needed_session(session), project)
+    asked = text_of("QUESTION", question)
+    given = with_memory(url, lambda memory: memory.context(owner, asked))
+    if as_json:
+        print_json(_context_record(given))
+    else:
+        _print_context(given)
+
+
+def _context_record(given: MemoryContext) -> dict[str, Any]:
+    return {
+        "standalone_query": given.standalone_query,
+        "rewritten": given.rewritten,
+        "summary": given.summary,
+        "summary_written": given.summary_written,
+        "messages": [message_record(message) for message in given.messages],
+        "recalled": [memory_record(memory) for memory in given.recalled],
+        "rendered": given.render(),
+    }
+
+
+def _print_context(given: MemoryContext) -> None:
+    out = console()
+    say(out, f"asked: {given.standalone_query}", style="bold")
+    if given.summary:
+        say(out, f"summary: {given.summary}")
+    say(out, f"window: {len(given.messages)} messages")
+    for message in given.messages:
+        speaker = message.name or message.role.value
+        say(out, f"{minute(message.created_at)}  {speaker}: {message.content}", indent=2)
+    say(out, f"recalled: {len(given.recalled)}")
+    for line in given.render().splitlines():
+        say(out, shown(line), indent=2)
+
+
+def _trust(text: str | None) -> Trust | None:
+    return None if text is None else choice("--min-trust", Trust, text)
+
+
+def _say_if_none(found: tuple[Any, ...]) -> None:
+    if not found:
+        say(console(), "nothing found")

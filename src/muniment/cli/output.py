@@ -1,0 +1,86 @@
+"""What the commands print: text for people, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+
+
+def console() -> Console:
+    """Standard output as it is now; plain lines where it is not a terminal."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def unicode_output() -> bool:
+    """Whether standard output can show block characters."""
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def prepare_streams() -> None:
+    """Never fail on a character that the terminal cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def print_json(document: Any) -> None:
+    """`document` as the only thing on standard output."""
+    text = json.dumps(document, ensure_ascii=not unicode_output(), indent=2, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"muniment: {shown(message)}\n")
+
+
+def shown(text: str) -> str:
+    """`text` on one line, with nothing in it that could steer a terminal."""
+    line = " ".join(text.split())
+    return "".join(char for char in line if char in _JOINERS or not _hidden(char))
+
+
+def _hidden(char: str) -> bool:
+    return unicodedata.category(char) in _HIDDEN
+
+
+def day(instant: datetime | None) -> str:
+    """`instant` as a date, a dash where there is none."""
+    return "-" if instant is None else instant.date().isoformat()
+
+
+def minute(instant: datetime) -> str:
+    """`instant` to the minute, in UTC."""
+    return instant.strftime("%Y-%m-%d %H:%M")
+
+
+def say(out: Console, text: str = "", *, style: str = "", indent: int = 0) -> None:
+    """A line, wrapped at words where the terminal is narrower."""
+    pad = " " * indent
+    width = max(20, out.width - indent)
+    for line in Text(shown(text), style=style).wrap(out, width) or [Text()]:
+        line.rstrip()
+        out.print(Text(pad) + line)
+
+
+def table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Columns of text; the last one takes the room that is left."""
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in columns[:-1]:
+        grid.add_column(name, no_wrap=True)
+    grid.add_column(columns[-1], overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(shown(cell)) for cell in row))
+    out.print(grid)

@@ -1,0 +1,52 @@
+"""Running a command's work on an open memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from muniment.cli.exits import Failed
+
+if TYPE_CHECKING:
+    from muniment.wiring import OpenMemory
+
+Result = TypeVar("Result")
+_FILE = "sqlite:///"
+
+
+def with_memory(
+    url: str | None,
+    work: Callable[[OpenMemory], Awaitable[Result]],
+    *,
+    creates: bool = False,
+) -> Result:
+    """Open the memory of `url`, do `work`, close it, and give the work's result.
+
+    Only what stores something `creates` a file that is not there: a mistyped name leaves none.
+    """
+    target = url or configured_url()
+    if not creates and not_there_yet(target):
+        raise Failed(f"nothing is stored at {target} yet: muniment add begins it")
+
+    async def run() -> Result:
+        from muniment.wiring import open_memory  # only when a store is needed
+
+        async with open_memory(target) as memory:
+            return await work(memory)
+
+    return asyncio.run(run())
+
+
+def configured_url() -> str:
+    """The store that the settings name."""
+    from muniment.settings import load_settings
+
+    return load_settings().database_url
+
+
+def not_there_yet(url: str) -> bool:
+    """Whether `url` names a file that does not exist."""
+    path = url.removeprefix(_FILE)
+    return path not in (url, "", ":memory:") and not Path(path).exists()
