@@ -57,7 +57,7 @@ class Ask:
 def excluded_seqs(db: apsw.Connection, ask: Ask) -> frozenset[int]:
     """The rows of the messages that the turn's window holds already."""
     session, user = ask.owner.session_id, owner_user(ask.owner)
-    if not ask.excluded or session is None or user is None:
+    if not ask.excluded or user is None:
         return frozenset()
     values = (ask.owner.tenant_id, user, session, json_list(ask.excluded))
     return frozenset(row[0] for row in db.execute(SQL["message_seqs"], values))

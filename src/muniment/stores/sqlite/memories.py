@@ -30,6 +30,8 @@ from muniment.stores.sqlite.writes import (
     write_memory,
 )
 
+_LEAST_COMPARED = 100
+
 
 class SQLiteMemories:
     """The memory face of a SQLite store. Raises MemoryStoreError and InvalidEntryError."""
@@ -80,17 +82,18 @@ class SQLiteMemories:
         return within_tokens(found, query.max_tokens)
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
-        """Delete what `caller` sees under this id (narrowest scope); reopen what it replaced."""
+        """Delete what `get` answers, or an expired row; what it had replaced is current again."""
         keys, now = audiences(caller), self._core.clock()
 
         def job(db: apsw.Connection) -> bool:
-            rows = db.execute(SQL["memory_place"], (str(memory_id), json_list(keys))).fetchall()
-            places = {row[0] for row in rows}
-            for audience in audiences_of(db, keys):  # narrow to wide
-                if audience.id in places:
-                    remove_memory(db, audience.id, memory_id, now)
-                    return True
-            return False
+            values = (str(memory_id), json_list(keys), micros(now))
+            places = {row[0]: row[1] for row in db.execute(SQL["memory_place"], values)}
+            held = [each.id for each in audiences_of(db, keys) if each.id in places]
+            if not held:
+                return False
+            # The order is narrow to wide, and sorting keeps it among those that have not expired.
+            remove_memory(db, min(held, key=lambda audience: places[audience]), memory_id, now)
+            return True
 
         return await self._core.engine.write_async(job)
 
@@ -127,7 +130,8 @@ class SQLiteMemories:
         if embedding is None:
             return tuple(MemoryMatch(hit.memory.memory_id, hit.relevance) for hit in hits)
         near = [MemoryMatch(hit.memory.memory_id, hit.lanes.get("cosine", 0.0)) for hit in hits]
-        return tuple(sorted(near, key=lambda match: (-match.score, match.memory_id)))
+        near.sort(key=lambda match: (-match.score, match.memory_id))
+        return tuple(near[: query.limit])
 
     async def delete_memory(self, owner: MemoryOwner, memory_id: str) -> None:
         """Nothing to do: a row and its index are one."""
@@ -146,7 +150,7 @@ class SQLiteMemories:
             memory_types=query.memory_types or tuple(MemoryType),
             as_of=query.as_of,
             min_trust=query.min_trust,
-            limit=query.limit,
+            limit=query.limit if embedding is None else max(query.limit, _LEAST_COMPARED),
             include_invalid=query.include_invalid,
         )
 

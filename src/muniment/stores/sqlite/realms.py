@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 import apsw
 
@@ -13,6 +12,7 @@ from muniment.stores.erasure import ErasureResult
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import Row, memory_of
 from muniment.stores.sqlite.statements import SQL
+from muniment.stores.supersession import chronological
 
 Find = Callable[[apsw.Connection, str, str], list[Row]]
 
@@ -39,7 +39,7 @@ def by_coverage(realm: RealmKey) -> Find:
 
 def chain(db: apsw.Connection, find: Find, memory_id: str) -> tuple[Memory, ...]:
     """The supersessions around one memory, oldest first; empty where it is not found."""
-    start = find(db, "memory_id", memory_id)
+    start = sorted(find(db, "memory_id", memory_id), key=_width)
     if not start:
         return ()
     audience = start[0][0]
@@ -55,13 +55,11 @@ def chain(db: apsw.Connection, find: Find, memory_id: str) -> tuple[Memory, ...]
             if row[0] == audience and memory.memory_id not in members:
                 members[memory.memory_id] = memory
                 todo.append(memory.memory_id)
-    return tuple(
-        sorted(members.values(), key=lambda m: (m.valid_from or m.created_at, m.memory_id))
-    )
+    return chronological(memory_id, members.values())
 
 
-def _begin(memory: Memory) -> tuple[datetime, str]:
-    return memory.valid_from or memory.created_at, memory.memory_id
+def _width(row: Row) -> int:
+    return memory_of(row[1:]).scope.width
 
 
 def count(db: apsw.Connection, realm: RealmKey) -> int:

@@ -10,6 +10,7 @@ import apsw
 
 from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
+from muniment.errors import InvalidEntryError
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
 from muniment.stores.sqlite.images import json_list
@@ -29,12 +30,13 @@ def write_memory(
 ) -> Memory:
     """Insert or update one row of an audience; the same content keeps the vector it has."""
     audience, changed = touch(db, key)
-    indexed = index_text(memory.content)
+    indexed, digest = index_text(memory.content), _digest(memory)
     values = {
         **memory_row(memory),
         "audience": audience,
         "changed": changed,
-        "fact_key": memory.content_hash if fact else None,
+        "digest": digest,
+        "fact_key": digest if fact else None,
         "terms": indexed.terms,
         "marks": indexed.marks,
         "length": indexed.length,
@@ -54,7 +56,7 @@ def remove_memory(db: apsw.Connection, audience: int, memory_id: str, now: datet
         return
     reopened = handed_back(prior, deleted)
     fact = was_fact and is_live(reopened, now)
-    _replace(db, audience, version, reopened, fact_key=reopened.content_hash if fact else None)
+    _replace(db, audience, version, reopened, fact_key=_digest(reopened) if fact else None)
 
 
 def write_fact(
@@ -67,17 +69,19 @@ def write_fact(
     now: datetime,
 ) -> StoredFact:
     """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
-    memory = replace(memory, content_hash=content_hash(memory.content, memory.scope))
+    memory = replace(memory, content_hash=_digest(memory))
     audience, version = touch(db, key)
     same = _same_content(db, audience, memory)
     twin = next((row for row in same if is_twin(row, memory, now)), None)
     if twin is not None:
         return StoredFact(twin, created=False)
+    if _find(db, audience, memory.memory_id) is not None:
+        raise InvalidEntryError("memory_id: names another fact already")
     # Those that are left are over: expired, or not valid any more.
     db.execute(SQL["release_fact"], (audience, memory.content_hash))
     closed = None
     prior = None if supersedes is None else _find(db, audience, supersedes)
-    if prior is not None and prior.memory_id != memory.memory_id and is_live(prior, now):
+    if prior is not None and is_live(prior, now):
         memory, closed = placed(memory, prior, lambda row: _predecessor(db, audience, row), now)
     if closed is not None:
         _replace(db, audience, version, closed, fact_key=None)
@@ -95,6 +99,10 @@ def _replace(
     db.execute(SQL["place_memory"], {**values, **keys})
 
 
+def _digest(memory: Memory) -> str:
+    return content_hash(memory.content, memory.scope)
+
+
 def _find(db: apsw.Connection, audience: int, memory_id: str) -> Memory | None:
     row = db.execute(SQL["memory_of_audience"], (audience, memory_id)).fetchone()
     return None if row is None else memory_of(row)
@@ -106,11 +114,9 @@ def _predecessor(db: apsw.Connection, audience: int, memory: Memory) -> Memory |
 
 
 def _same_content(db: apsw.Connection, audience: int, memory: Memory) -> list[Memory]:
-    return list(map(memory_of, db.execute(SQL["same_content"], (audience, memory.content_hash))))
+    return list(map(memory_of, db.execute(SQL["same_content"], (audience, _digest(memory)))))
 
 
 def _live_elsewhere(db: apsw.Connection, audience: int, prior: Memory, now: datetime) -> bool:
-    if prior.content_hash is None:
-        return False
     same = _same_content(db, audience, prior)
     return any(row.memory_id != prior.memory_id and is_live(row, now) for row in same)

@@ -29,22 +29,22 @@ WHERE m.audience = ?1 AND m.changed > ?2 AND m.terms IS NOT NULL ORDER BY m.seq;
 SELECT seq FROM message WHERE audience = ?1;
 
 -- name: save_memory
-INSERT INTO memory (audience, changed, fact_key, terms, marks, length, vector,
+INSERT INTO memory (audience, changed, digest, fact_key, terms, marks, length, vector,
     realm_session, memory_id, scope, memory_type, tenant, project, user, principal, session, run,
     agent, content, metadata, importance, created_at, updated_at, expires_at, valid_from,
     invalid_at, superseded_by, source_session_id, source_message_ids, derived_from, entity_ids,
     content_hash, trust, source)
-VALUES (:audience, :changed, :fact_key, :terms, :marks, :length, :vector,
+VALUES (:audience, :changed, :digest, :fact_key, :terms, :marks, :length, :vector,
     :realm_session, :memory_id, :scope, :memory_type, :tenant, :project, :user, :principal,
     :session, :run, :agent, :content, :metadata, :importance, :created_at, :updated_at,
     :expires_at, :valid_from, :invalid_at, :superseded_by, :source_session_id,
     :source_message_ids, :derived_from, :entity_ids, :content_hash, :trust, :source)
 ON CONFLICT (audience, memory_id) DO UPDATE SET
-    changed = excluded.changed, terms = excluded.terms, marks = excluded.marks,
+    changed = excluded.changed, digest = excluded.digest, terms = excluded.terms, marks = excluded.marks,
     length = excluded.length, vector = coalesce(excluded.vector,
         CASE WHEN memory.content = excluded.content THEN memory.vector END), realm_session = excluded.realm_session,
     fact_key = CASE WHEN excluded.fact_key IS NOT NULL THEN excluded.fact_key
-        WHEN memory.content_hash IS excluded.content_hash
+        WHEN memory.digest = excluded.digest
         AND excluded.superseded_by IS NULL AND excluded.invalid_at IS NULL
         THEN memory.fact_key END,
     memory_type = excluded.memory_type, project = excluded.project, user = excluded.user,
@@ -92,11 +92,12 @@ WHERE m.seq IN (SELECT value FROM json_each(:seqs))
 
 -- name: message_seqs
 SELECT m.seq FROM message m JOIN conversation c ON c.id = m.conversation
-WHERE c.tenant = ?1 AND c.user = ?2 AND c.session = ?3
+WHERE c.tenant = ?1 AND c.user = ?2 AND (?3 IS NULL OR c.session = ?3)
     AND m.message_id IN (SELECT value FROM json_each(?4));
 
 -- name: memory_place
-SELECT audience FROM memory WHERE memory_id = ?1 AND audience IN
+SELECT audience, expires_at IS NOT NULL AND expires_at <= ?3 FROM memory
+WHERE memory_id = ?1 AND audience IN
     (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)));
 
 -- name: open_conversation
@@ -280,7 +281,7 @@ SELECT {memory} FROM memory WHERE audience = ?1 AND superseded_by = ?2
 ORDER BY invalid_at DESC, seq DESC LIMIT 1;
 
 -- name: same_content
-SELECT {memory} FROM memory WHERE audience = ?1 AND content_hash = ?2 ORDER BY seq;
+SELECT {memory} FROM memory WHERE audience = ?1 AND digest = ?2 ORDER BY seq;
 
 -- name: release_fact
 UPDATE memory SET fact_key = NULL WHERE audience = ?1 AND fact_key = ?2;

@@ -7,6 +7,7 @@ CREATE TABLE audience (
     removals INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- `digest` identifies the content; `fact_key` is the same where the row alone may hold it.
 CREATE TABLE memory (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice
     audience INTEGER NOT NULL REFERENCES audience (id),
@@ -36,6 +37,7 @@ CREATE TABLE memory (
     derived_from TEXT NOT NULL,
     entity_ids TEXT NOT NULL,
     content_hash TEXT,
+    digest TEXT NOT NULL,
     fact_key TEXT,
     trust INTEGER NOT NULL,
     source TEXT,
@@ -47,7 +49,7 @@ CREATE TABLE memory (
 ) STRICT;
 CREATE INDEX memory_changed ON memory (audience, changed);
 CREATE UNIQUE INDEX memory_fact ON memory (audience, fact_key) WHERE fact_key IS NOT NULL;
-CREATE INDEX memory_content ON memory (audience, content_hash) WHERE content_hash IS NOT NULL;
+CREATE INDEX memory_content ON memory (audience, digest);
 CREATE INDEX memory_superseded ON memory (audience, superseded_by)
     WHERE superseded_by IS NOT NULL;
 CREATE INDEX memory_realm ON memory (tenant, user, realm_session);
