@@ -8,9 +8,10 @@ from dataclasses import replace
 from benchmarks.quality.corpus_path import Vectors, rankings
 from benchmarks.quality.dataset import Conversation
 from benchmarks.quality.report import Measured, compared, measure
-from muniment.evidence.weights import EVIDENCE, HYBRID, LANES, Weights
+from muniment.evidence.weights import EVIDENCE, HYBRID, LANES, LEARNED, Learned, Ranking
 
 FIGURE = "recall@10"
+GROUPS = (*LANES, "context", "kind", "wanted")
 
 
 def ablation(
@@ -20,12 +21,17 @@ def ablation(
 ) -> dict[str, dict[str, float]]:
     """For each variant its recall@10 less that of the ranking in use, with the interval."""
 
-    def run(weights: Weights) -> list[Measured]:
+    def run(ranking: Ranking) -> list[Measured]:
         pairs = zip(conversations, vectors, strict=True)
-        found = [rankings(one, *known, weights, max(*ks, 10)) for one, known in pairs]
+        found = [rankings(one, *known, ranking, max(*ks, 10)) for one, known in pairs]
         return measure(conversations, found, ks)
 
-    full = run(EVIDENCE)
-    variants = {f"without {lane}": replace(EVIDENCE, **{lane: 0.0}) for lane in LANES}
+    full = run(LEARNED)
+    variants: dict[str, Ranking] = {
+        f"without {lane}": Learned(without=frozenset({lane})) for lane in GROUPS
+    }
+    variants |= {"round weights": EVIDENCE} | {
+        f"round, no {lane}": replace(EVIDENCE, **{lane: 0.0}) for lane in LANES
+    }
     variants["plain hybrid"] = HYBRID
-    return {name: compared(run(weights), full, FIGURE) for name, weights in variants.items()}
+    return {name: compared(run(ranking), full, FIGURE) for name, ranking in variants.items()}

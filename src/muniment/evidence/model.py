@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -41,6 +41,11 @@ class LinearModel:
             strongest = whole[np.argsort(whole.sum(axis=1), kind="stable")[-STRONGEST:]]
             shares = np.where(unknown, strongest.mean(axis=0), shares)
         return shares
+
+    def less(self, lanes: Collection[str]) -> LinearModel:
+        """The model without the features of these lanes."""
+        kept = [name.partition(":")[0] not in lanes for name in self.names]
+        return replace(self, weights=np.where(kept, self.weights, 0.0))
 
     def by_lane(self, shares: Values) -> dict[str, Values]:
         """The ``shares`` of each lane's features summed, under ``learned:`` and the lane."""

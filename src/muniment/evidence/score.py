@@ -12,7 +12,7 @@ from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters
 from muniment.evidence.gathering import Gathered, gather
 from muniment.evidence.lanes import Values, spread
-from muniment.evidence.model import learned
+from muniment.evidence.model import LinearModel, learned
 from muniment.evidence.query import Question
 from muniment.evidence.weights import DEFAULT, EVIDENCE, LANES, Ranking, Weights
 
@@ -65,7 +65,9 @@ def score(
         return []
     if isinstance(weights, Weights):
         return _by_weights(found, weights, limit)
-    return _by_model(found, limit) if found.has_messages() else _by_weights(found, EVIDENCE, limit)
+    if not found.has_messages():
+        return _by_weights(found, EVIDENCE, limit)
+    return _by_model(found, learned(meaning=found.has_meaning()).less(weights.without), limit)
 
 
 def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
@@ -74,8 +76,7 @@ def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
     return _ranked(found, total, lanes, limit)
 
 
-def _by_model(found: Gathered, limit: int) -> list[Scored]:
-    model = learned(meaning=found.has_meaning())
+def _by_model(found: Gathered, model: LinearModel, limit: int) -> list[Scored]:
     shares = model.shares(found.features())
     return _ranked(
         found, shares.sum(axis=1), found.lanes(), limit, lambda best: model.by_lane(shares[best])

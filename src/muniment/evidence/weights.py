@@ -34,12 +34,15 @@ HYBRID = Weights(words=0.5, meaning=0.5, coverage=0, speaker=0, answer=0, time=0
 LANES = tuple(field.name for field in fields(Weights))
 
 
+@dataclass(frozen=True, slots=True)
 class Learned:
-    """Marks the learned ranking (see :mod:`muniment.evidence.model`) as the one to use.
+    """The learned ranking (see :mod:`muniment.evidence.model`), less the features of some lanes.
 
     It knows conversations: where no message is among the candidates, the ``EVIDENCE`` weights
     rank instead.
     """
+
+    without: frozenset[str] = frozenset()
 
 
 LEARNED = Learned()
