@@ -22,6 +22,7 @@ from muniment import (
     Trust,
     content_hash,
 )
+from muniment.extraction.dedup import differs
 from tests.doubles.proposing_model import ProposingModel, proposed
 from tests.doubles.repositories import FactRepository, ForeignRepository, WordIndex
 
@@ -407,6 +408,23 @@ async def test_a_failed_index_write_is_marked_and_repaired_by_the_same_fact() ->
     assert await extractor(model, repository, index=index).extract(ANA, messages=again) == ()
     assert index.indexed == [fact.memory_id]
     assert "index_pending" not in repository.rows[fact.memory_id].metadata
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ("The sync is on Tuesday in Falcon", "The sync is on Thursday in Falcon", True),
+        ("The user met Eva", "The user met Tom", True),
+        ("The user met Eva", "the user met EVA again", False),
+        ("The user met Eva in Oslo", "The user met Eva", False),
+        ("Prefers tea", "Likes tea", False),
+        ("The user has 2 children", "The user has 3 children", True),
+        ("The user doesn't smoke", "The user smokes", True),
+    ],
+)
+def test_near_sentences_are_told_apart(one: str, other: str, apart: bool) -> None:
+    assert differs(one, other) is apart
+    assert differs(other, one) is apart
 
 
 class Resolver:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
@@ -231,3 +233,40 @@ async def test_two_connections_store_each_fact_once(tmp_path: Path, clock: Clock
         assert sum(map(len, stored)) == 5
         assert len(await current(one)) == 5
         assert await current(one) == await current(two)
+
+
+_WORKER = """
+import asyncio, sys
+from datetime import UTC, datetime
+from muniment import AsyncSQLiteStore, ConversationMessage, MemoryExtractor, MemoryOwner
+from muniment import MemoryPolicy
+from tests.doubles.proposing_model import ProposingModel, proposed
+
+async def main():
+    owner = MemoryOwner("acme", user_id="ana", session_id="s")
+    said = (ConversationMessage("m1", "user", "tea", datetime(2026, 3, 10, tzinfo=UTC)),)
+    model = ProposingModel(*(proposed(f"The user likes tea number {n}") for n in range(10)))
+    async with AsyncSQLiteStore(sys.argv[1]) as store:
+        extractor = MemoryExtractor(policy=MemoryPolicy(), memories=store.memories, model=model)
+        runs = (extractor.extract(owner, messages=said) for _ in range(4))
+        print(sum(map(len, await asyncio.gather(*runs))))
+
+asyncio.run(main())
+"""
+
+
+async def test_two_at_once_in_two_processes_store_each_fact_once(tmp_path: Path) -> None:
+    path = tmp_path / "shared.db"
+    command = (sys.executable, "-W", "error", "-c", _WORKER, str(path))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    workers = [
+        await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, env=environment
+        )
+        for _ in range(2)
+    ]
+    answers = await asyncio.gather(*(worker.communicate() for worker in workers))
+    assert [worker.returncode for worker in workers] == [0, 0]
+    assert sum(int(out) for out, _ in answers) == 10
+    async with AsyncSQLiteStore(path) as store:
+        assert len(await current(store, MemoryOwner("acme", user_id="ana"))) == 10

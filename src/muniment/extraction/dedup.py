@@ -19,6 +19,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.ports import MemoryEmbedder, MemoryIndex, MemoryRepository
 
 MAX_NEAREST = 20
+_WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _NEGATION = re.compile(
     r"\b(?:not?|never|none|nobody|without|\w+n't|cannot|nicht|nie|kein\w*|ohne|pas|jamais|nunca)\b",
@@ -126,6 +127,19 @@ def _comparable(row: Memory, fact: Memory, now: datetime) -> bool:
 
 
 def differs(one: str, other: str) -> bool:
-    """Whether numbers or negations tell apart what embeddings hold to be nearly the same."""
+    """Whether numbers, negations or names tell apart what embeddings hold to be nearly the same.
+
+    Long sentences that differ in a weekday alone reach a cosine of 0.99. A name is a capitalised
+    word inside a sentence; names differ where each side has one that the other lacks.
+    """
     numbers = sorted(_NUMBER.findall(one)) != sorted(_NUMBER.findall(other))
-    return numbers or bool(_NEGATION.search(one)) != bool(_NEGATION.search(other))
+    negated = bool(_NEGATION.search(one)) != bool(_NEGATION.search(other))
+    renamed = bool(_names(one, other)) and bool(_names(other, one))
+    return numbers or negated or renamed
+
+
+def _names(text: str, other: str) -> set[str]:
+    """The names in `text` that `other` does not hold in any spelling of case."""
+    words = _WORD.findall(text)[1:]
+    held = set(_WORD.findall(other.casefold()))
+    return {word for word in words if word[0].isupper() and word.casefold() not in held}
