@@ -257,6 +257,36 @@ async def test_a_failing_model_stores_nothing_and_logs_no_text(
     assert "Oslo" not in caplog.text
 
 
+class Hanging(ProposingModel):
+    async def generate_structured(self, *, schema: Any, system: str, user: str) -> Any:
+        await asyncio.Event().wait()
+
+
+async def test_a_hanging_model_is_given_up(repository: ForeignRepository) -> None:
+    policy = MemoryPolicy(call_timeout_seconds=0.01)
+    assert await extractor(Hanging(), repository, policy=policy).extract(ANA, messages=TURN) == ()
+
+
+async def test_a_hanging_embedder_resolver_and_index_cost_no_fact() -> None:
+    async def hanging(*_: Any, **__: Any) -> Any:
+        await asyncio.Event().wait()
+
+    repository = FactRepository(NOW)
+    index, resolver = WordIndex(repository), Resolver()
+    index.index_memory = index.search_memories = hanging  # type: ignore[method-assign]
+    resolver.resolve_entities = hanging  # type: ignore[method-assign]
+    (fact,) = await extractor(
+        ProposingModel(proposed("The user lives in Oslo", entities=["Oslo"])),
+        repository,
+        policy=MemoryPolicy(call_timeout_seconds=0.01),
+        index=index,
+        embedder=hanging,
+        entities=resolver,
+    ).extract(ANA, messages=TURN)
+    assert fact.entity_ids == ()
+    assert fact.metadata["index_pending"] is True
+
+
 async def test_cancellation_propagates(repository: ForeignRepository) -> None:
     model = ProposingModel(error=asyncio.CancelledError())  # type: ignore[arg-type]
     with pytest.raises(asyncio.CancelledError):
