@@ -26,15 +26,16 @@ def is_twin(row: Memory, fact: Memory, now: datetime) -> bool:
     return is_live(row, now) or (late and not row.is_expired_at(now))
 
 
-def placed(
+def succession(
     new: Memory,
     prior: Memory,
     predecessor_of: Callable[[Memory], Memory | None],
     now: datetime,
-) -> tuple[Memory, Memory | None]:
-    """`new` put into the succession that ends in `prior`, and the row that it closes, if any.
+) -> tuple[Memory, tuple[Memory, ...]]:
+    """`new` put into the succession that ends in `prior`, and the rows that change for it.
 
-    News older than `prior` go before it, closed where the next one begins, and `prior` stays.
+    The first of those, if any, is the one that `new` closes. News older than `prior` go before
+    it, closed where the next one begins, and `prior` stays.
     """
     begins = new.valid_from or now
     later: Memory | None = None
@@ -44,22 +45,39 @@ def placed(
     new = replace(new, valid_from=begins)
     if later is not None:
         new = replace(new, invalid_at=later.valid_from, superseded_by=later.memory_id)
-    return new, None if earlier is None else closed_by(earlier, new, begins, now)
+    if earlier is None:
+        return new, ()
+    first = replace(earlier, superseded_by=new.memory_id, updated_at=max(earlier.updated_at, now))
+    return new, _closed(first, begins, predecessor_of)
 
 
-def closed_by(prior: Memory, new: Memory, instant: datetime, now: datetime) -> Memory:
-    """`prior`, no longer true from `instant` on, because of `new`."""
-    begun = prior.valid_from
-    if begun is not None and begun >= instant:
-        # Both say that they begin now: the interval must not be empty, nor cover `instant`.
-        begun = instant - _SMALLEST
-    return replace(
-        prior,
-        valid_from=begun,
-        invalid_at=instant,
-        superseded_by=new.memory_id,
-        updated_at=max(prior.updated_at, now),
-    )
+def _closed(
+    row: Memory, instant: datetime, predecessor_of: Callable[[Memory], Memory | None]
+) -> tuple[Memory, ...]:
+    """`row` until `instant`; where it began only then, it and those before make room.
+
+    Facts that replace each other at one instant so keep intervals that are neither empty nor
+    overlapping, and the last one holds from the instant itself.
+    """
+    if row.valid_from is None or row.valid_from < instant:
+        return (replace(row, invalid_at=instant),)
+    begun = instant - _SMALLEST
+    moved = replace(row, valid_from=begun, invalid_at=instant)
+    before = predecessor_of(row)
+    if before is None or before.invalid_at is None or before.invalid_at <= begun:
+        return (moved,)
+    return (moved, *_closed(before, begun, predecessor_of))
+
+
+def placed(
+    new: Memory,
+    prior: Memory,
+    predecessor_of: Callable[[Memory], Memory | None],
+    now: datetime,
+) -> tuple[Memory, Memory | None]:
+    """`succession` without the rows before the closed one."""
+    new, changed = succession(new, prior, predecessor_of, now)
+    return new, changed[0] if changed else None
 
 
 def handed_back(prior: Memory, deleted: Memory) -> Memory:

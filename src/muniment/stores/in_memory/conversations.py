@@ -207,7 +207,7 @@ class InMemoryConversations:
         """Give rows their vectors, unless they were deleted meanwhile."""
         with self._tables.lock:
             for row, vector in zip(rows, vectors, strict=True):
-                row.vector = vector
+                row.vector = vector or row.vector
             held = set(map(id, conversation.messages.values()))
             still = [row for row in rows if id(row) in held]
             if self._held(conversation.identity) is conversation:

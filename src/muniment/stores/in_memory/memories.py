@@ -22,8 +22,8 @@ from muniment.ports import Candidate, StoredFact
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
 from muniment.stores.limits import checked_memory, within_tokens
-from muniment.stores.recalled import recalled_message
-from muniment.stores.supersession import is_live, is_twin, placed
+from muniment.stores.recalled import is_searchable, recalled_message
+from muniment.stores.supersession import is_live, is_twin, succession
 
 _MOST_COMPARED = 1_000
 
@@ -152,12 +152,12 @@ class InMemoryMemories:
         if prior is None or not is_live(prior.memory, now):
             tables.put(audience, fact, digest, vector)
             return StoredFact(fact, created=True)
-        fact, closed = placed(fact, prior.memory, lambda row: self._before(audience, row), now)
+        fact, changed = succession(fact, prior.memory, lambda row: self._before(audience, row), now)
         tables.put(audience, fact, digest, vector)
-        if closed is None:
-            return StoredFact(fact, created=True)
-        tables.change(tables.memories[audience, closed.memory_id], closed)
-        return StoredFact(fact, created=True, superseded=closed.memory_id)
+        for memory in changed:
+            tables.change(tables.memories[audience, memory.memory_id], memory)
+        closed = changed[0].memory_id if changed else None
+        return StoredFact(fact, created=True, superseded=closed)
 
     def _before(self, audience: str, memory: Memory) -> Memory | None:
         rows = self._tables.predecessors(self._tables.memories[audience, memory.memory_id])
@@ -235,6 +235,8 @@ class InMemoryMemories:
     ) -> tuple[Candidate, ...]:
         rows = {row.order: row.memory for row in self._tables.visible(keys)}
         for conversation, row in self._spoken(owner):
+            if not is_searchable(row.message):
+                continue
             identity = conversation.identity
             rows[row.order] = recalled_message(
                 identity.tenant_id,

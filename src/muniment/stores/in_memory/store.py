@@ -94,7 +94,7 @@ class InMemoryStore:
         with self._tables.lock:
             for row, vector in zip(rows, vectors, strict=True):
                 if self._tables.memories.get((row.audience, row.memory.memory_id)) is row:
-                    self._tables.put(row.audience, row.memory, row.digest, vector)
+                    self._tables.put(row.audience, row.memory, row.digest, vector or row.vector)
         return len(rows) + sum([await self._reindex_messages(each) for each in spoken])
 
     async def describe(self) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""The specs, one module a capability."""
