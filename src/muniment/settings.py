@@ -124,13 +124,13 @@ class _Reader:
 def _policy(read: _Reader) -> MemoryPolicy:
     if not read.flag("MEMORY_ENABLED", True):
         return MemoryPolicy.disabled()
-    values: dict[str, Any] = {"recall_messages": "user"}
+    values: dict[str, Any] = {"recall_messages": "user", "retention": _retention(read)}
     for each in fields(MemoryPolicy):
         text = read.text(_variable(each.name))
         if each.name not in _OTHERWISE_NAMED and text is not None:
             values[each.name] = _policy_value(read, each.name, text)
     try:
-        return MemoryPolicy(**values, retention=_retention(read))
+        return MemoryPolicy(**values)
     except MemoryConfigurationError as error:
         name, _, problem = str(error).partition(": ")
         raise read.error(_variable(name), problem) from None

@@ -75,6 +75,8 @@ class AsyncStore(Protocol):
 
     async def erase(self, realm: Scope | MemoryOwner, /) -> Any: ...
 
+    async def open(self) -> object: ...
+
     async def aclose(self) -> None: ...
 
 
@@ -200,6 +202,7 @@ async def open_memory(
         chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
         store = _store(url or settings.database_url, chosen, clock)
         stack.push_async_callback(store.aclose)
+        await store.open()
         if model is None and settings.model is not None:
             model = await stack.enter_async_context(_served_model(settings.model))
         yield OpenMemory(

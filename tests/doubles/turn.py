@@ -200,6 +200,7 @@ class Model:
         self.structured = structured
         self.fault = Fault(fault)
         self.calls: list[tuple[str, str, str]] = []
+        self.asked = asyncio.Event()
 
     def users(self, kind: str) -> list[str]:
         return [user for each, _, user in self.calls if each == kind]
@@ -214,6 +215,7 @@ class Model:
 
     async def generate_structured(self, *, schema: Any, system: str, user: str) -> Any:
         self.calls.append(("structured", system, user))
+        self.asked.set()
         await self.fault.strike()
         if not self.structured:
             raise StructuredOutputUnsupported("not served")
