@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import Progress
 
 from muniment.cli import options
 from muniment.cli.demo_play import (
@@ -22,6 +25,7 @@ from muniment.cli.demo_play import (
     Section,
     Stored,
     demo_clock,
+    unseen,
 )
 from muniment.cli.demo_show import DemoPrinter, print_summary, section_record
 from muniment.cli.output import console, print_json, say
@@ -62,16 +66,35 @@ async def _play(path: Path, top: int | None) -> list[Section]:
     clock = demo_clock(shipped)
     out = console()
     printer = None if top is None else DemoPrinter(out, shown_per_question=top)
-    if printer is not None:
-        say(out, "Muniment, offline on this machine: storing the history takes a few seconds ...")
     sections: list[Section] = []
-    async for section in Play(shipped, lambda: _opened(path, clock), clock).run():
-        sections.append(section)
-        if printer is not None:
-            printer.show(section)
+    with _progress(out, silent=printer is None) as progress:
+        async for section in Play(shipped, lambda: _opened(path, clock), clock, progress).run():
+            sections.append(section)
+            if printer is not None:
+                printer.show(section)
     if printer is not None:
         print_summary(out, sections)
     return sections
+
+
+@contextmanager
+def _progress(out: Console, *, silent: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal that goes away when it is full; elsewhere one plain line."""
+    if silent or not out.is_terminal:
+        if not silent:
+            say(out, "Storing the chat history in a temporary file, offline ...")
+        yield unseen
+        return
+    bar = Progress(console=out, transient=True)
+    task = bar.add_task("Storing the chat history, offline", total=None)
+
+    def update(done: int, of: int) -> None:
+        bar.update(task, completed=done, total=of)
+        if done == of:
+            bar.stop()
+
+    with bar:
+        yield update
 
 
 def _opened(path: Path, clock: DemoClock) -> AbstractAsyncContextManager[OpenMemory]:

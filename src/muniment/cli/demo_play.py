@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from muniment.cli.identity import owner_of
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from muniment.wiring import OpenMemory
 
 TOP = 6
+Progress = Callable[[int, int], None]
+"""Called with how many messages are stored, and of how many."""
+
 Opened = Callable[[], "AbstractAsyncContextManager[OpenMemory]"]
 
 
@@ -61,13 +66,13 @@ class Stored:
 class Answer:
     """One question: what was recalled, best first.
 
-    `rank` is that of the first message that answers it (from 1; None where none was recalled,
-    or none should be), `foreign` how many of the recalled are somebody else's.
+    `ranks` are those of what answers it (from 1), `foreign` how many of the recalled are
+    somebody else's by the shipped data.
     """
 
     asked: DemoQuestion
     recalled: tuple[RecalledMemory, ...]
-    rank: int | None
+    ranks: tuple[int, ...]
     foreign: int
     seconds: float
 
@@ -83,18 +88,19 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Somebody asks for what is Ana's: how much came back, and how much of it was hers."""
+    """Somebody asks for what is another's: how much came back, how much of it was that one's."""
 
     who: str
     recalled: int
-    hers: int
+    stolen: int
     found_by_id: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The same question from others."""
+    """One user's question from others."""
 
+    whose: str
     question: str
     attempts: tuple[Attempt, ...]
     seconds: float
@@ -105,14 +111,13 @@ class Restarted:
     """The file closed and opened again: the same recall, and the time of each part."""
 
     same: bool
-    open_seconds: float
-    recall_seconds: float
+    first_seconds: float
     again_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """One user erased: the receipt, and what is recalled of them and of another after it."""
+    """One user erased: the counts, and what is recalled of them and of another after it."""
 
     who: str
     memories: int
@@ -126,6 +131,10 @@ class Erasure:
 Section = Stored | Answer | Changed | Isolation | Restarted | Erasure
 
 
+def unseen(done: int, of: int, /) -> None:
+    """A progress that nobody watches."""
+
+
 def name_of(tenant: str, user: str) -> str:
     """A user and their tenant, for people."""
     return f"{user}@{tenant}"
@@ -134,11 +143,15 @@ def name_of(tenant: str, user: str) -> str:
 class Play:
     """The steps over one store. `opened` opens it, and must open the same one each time."""
 
-    def __init__(self, demo: Demo, opened: Opened, clock: DemoClock) -> None:
+    def __init__(
+        self, demo: Demo, opened: Opened, clock: DemoClock, progress: Progress | None = None
+    ) -> None:
         self._demo = demo
+        self._progress = progress or unseen
+        self._done = 0
         self._opened = opened
         self._clock = clock
-        self._stored: list[str] = []
+        self._stored: dict[int, str] = {}
         self._whose = {each.message_id: (each.tenant, each.user) for each in demo.messages}
 
     async def run(self) -> AsyncIterator[Section]:
@@ -156,29 +169,45 @@ class Play:
             yield await self._erase(memory)
 
     async def _store(self, memory: OpenMemory) -> Stored:
+        """Everything in the order in which it happened, the clock going along."""
         started = time.perf_counter()
-        conversations = 0
-        for identity, messages in _sessions(self._demo.messages):
-            owner = owner_of(*identity)
-            speaker = conversation_identity(owner)
-            self._clock.advance(messages[-1].created_at)
-            await memory.conversations.append_messages(speaker, messages)
-            conversations += 1
-        for fact in self._demo.memories:
-            await self._remember(memory, fact)
+        conversations = list(_sessions(self._demo.messages))
+        events: list[tuple[datetime, Callable[[], Awaitable[None]]]] = [
+            (messages[-1].created_at, partial(self._append, memory, identity, messages))
+            for identity, messages in conversations
+        ]
+        told = _told(self._demo.memories)
+        for index, fact in enumerate(self._demo.memories):
+            events.append((told[index], partial(self._remember, memory, index, fact)))
+        for instant, event in sorted(events, key=itemgetter(0)):
+            self._clock.advance(instant)
+            await event()
+        return self._stored_in(len(conversations), time.perf_counter() - started)
+
+    async def _append(
+        self,
+        memory: OpenMemory,
+        identity: tuple[str, str, str],
+        messages: Sequence[ConversationMessage],
+    ) -> None:
+        speaker = conversation_identity(owner_of(*identity))
+        await memory.conversations.append_messages(speaker, messages)
+        self._done += len(messages)
+        self._progress(self._done, len(self._demo.messages))
+
+    def _stored_in(self, conversations: int, seconds: float) -> Stored:
         instants = [message.at for message in self._demo.messages]
-        owners = sorted({name_of(each.tenant, each.user) for each in self._demo.messages})
         return Stored(
-            conversations,
-            len(self._demo.messages),
-            len(self._demo.memories),
-            tuple(owners),
-            min(instants),
-            max(instants),
-            time.perf_counter() - started,
+            conversations=conversations,
+            messages=len(self._demo.messages),
+            memories=len(self._demo.memories),
+            owners=tuple(sorted({name_of(m.tenant, m.user) for m in self._demo.messages})),
+            first=min(instants),
+            last=max(instants),
+            seconds=seconds,
         )
 
-    async def _remember(self, memory: OpenMemory, fact: DemoMemory) -> None:
+    async def _remember(self, memory: OpenMemory, index: int, fact: DemoMemory) -> None:
         stored = await memory.remember(
             owner_of(fact.tenant, fact.user),
             fact.content,
@@ -191,7 +220,7 @@ class Play:
         )
         everyone = "" if fact.scope == MemoryScope.TENANT else fact.user
         self._whose[stored.memory_id] = (fact.tenant, everyone)
-        self._stored.append(stored.memory_id)
+        self._stored[index] = stored.memory_id
 
     async def _recall(
         self, memory: OpenMemory, asked: DemoQuestion, owner: MemoryOwner | None = None
@@ -209,13 +238,12 @@ class Play:
         started = time.perf_counter()
         recalled = await self._recall(memory, asked)
         seconds = time.perf_counter() - started
-        ranks = [
-            rank
-            for rank, each in enumerate(recalled, start=1)
-            if each.memory.memory_id in asked.expect_message_ids
-        ]
+        wanted = {*asked.expect_message_ids, *(self._stored[i] for i in asked.expect_memories)}
+        answers = tuple(
+            rank for rank, each in enumerate(recalled, start=1) if each.memory.memory_id in wanted
+        )
         foreign = sum(not self._belongs(each, asked.tenant, asked.user) for each in recalled)
-        return Answer(asked, recalled, min(ranks, default=None), foreign, seconds)
+        return Answer(asked, recalled, answers, foreign, seconds)
 
     def _belongs(self, recalled: RecalledMemory, tenant: str, user: str) -> bool:
         """By the shipped data, not by what the store says."""
@@ -249,18 +277,21 @@ class Play:
         others = {(each.tenant, each.user) for each in self._demo.messages}
         tenants = {tenant for tenant, _ in others}
         others |= {(tenant, asked.user) for tenant in tenants}
-        others.discard((asked.tenant, asked.user))
+        whose = (asked.tenant, asked.user)
+        others.discard(whose)
         started = time.perf_counter()
         attempts = [await self._attempt(memory, asked, other) for other in sorted(others)]
-        return Isolation(asked.question, tuple(attempts), time.perf_counter() - started)
+        return Isolation(
+            name_of(*whose), asked.question, tuple(attempts), time.perf_counter() - started
+        )
 
     async def _attempt(
         self, memory: OpenMemory, asked: DemoQuestion, other: tuple[str, str]
     ) -> Attempt:
         owner = owner_of(*other)
         recalled = await self._recall(memory, asked, owner)
-        hers = (asked.tenant, asked.user)
-        stolen = sum(self._whose.get(each.memory.memory_id) == hers for each in recalled)
+        whose = (asked.tenant, asked.user)
+        stolen = sum(self._whose.get(each.memory.memory_id) == whose for each in recalled)
         found = await memory.manager.get(owner, self._stored[0])
         return Attempt(name_of(*other), len(recalled), stolen, found is not None)
 
@@ -268,14 +299,11 @@ class Play:
         asked = self._demo.questions[0]
         started = time.perf_counter()
         async with self._opened() as memory:
-            opened = time.perf_counter()
             after = await self._recall(memory, asked)
             first = time.perf_counter()
             await self._recall(memory, asked)
             second = time.perf_counter()
-        return Restarted(
-            _ids(before) == _ids(after), opened - started, first - opened, second - first
-        )
+        return Restarted(_ids(before) == _ids(after), first - started, second - first)
 
     async def _erase(self, memory: OpenMemory) -> Erasure:
         gone, other = self._demo.questions[-1], self._demo.questions[0]
@@ -296,6 +324,15 @@ class Play:
 def demo_clock(demo: Demo) -> DemoClock:
     """A clock at the story's beginning."""
     return DemoClock(min(message.at for message in demo.messages) - timedelta(days=1))
+
+
+def _told(facts: Sequence[DemoMemory]) -> list[datetime]:
+    """When each fact is told: as soon as it holds, and after the one that it replaces."""
+    told: list[datetime] = []
+    for fact in facts:
+        before = fact.valid_from if fact.replaces is None else told[fact.replaces]
+        told.append(max(fact.valid_from, before))
+    return told
 
 
 def _ids(recalled: Iterable[RecalledMemory]) -> list[str]:

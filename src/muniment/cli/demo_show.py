@@ -21,7 +21,7 @@ from muniment.cli.demo_play import (
     name_of,
 )
 from muniment.cli.output import day, say, table
-from muniment.cli.recalled import held, print_legend, print_recalled, spoken
+from muniment.cli.recalled import ANSWER, held, print_legend, print_ranked, spoken
 from muniment.cli.records import iso, memory_record, recalled_record
 
 
@@ -59,7 +59,7 @@ class DemoPrinter:
         self._out.print()
         self._out.print(Text(title.ljust(self._out.width, "-"), style="bold"))
         if isinstance(section, Answer):
-            say(self._out, f"The best {self._most} for each; bars show what makes the score:")
+            say(self._out, _how_to_read(self._most))
             print_legend(self._out)
 
     def _stored(self, section: Stored) -> None:
@@ -78,7 +78,14 @@ class DemoPrinter:
         who = name_of(asked.tenant, asked.user)
         say(self._out, f"{who} asks: {asked.question}{moment}", style="bold")
         say(self._out, f"{asked.note}; {_verdict(section)}; {_seconds(section.seconds)}", indent=2)
-        print_recalled(self._out, section.recalled[: self._most], explain=True, lines=2)
+        best = [rank for rank in range(1, len(section.recalled) + 1) if rank <= self._most]
+        print_ranked(
+            self._out,
+            section.recalled,
+            ranks=sorted({*best, *section.ranks[:1]}),
+            answers=section.ranks,
+            lines=2,
+        )
 
     def _changed(self, section: Changed) -> None:
         say(self._out, f"{section.who} ({_seconds(section.seconds)})", style="bold")
@@ -89,15 +96,16 @@ class DemoPrinter:
     def _isolation(self, section: Isolation) -> None:
         say(self._out, f"Others ask: {section.question} ({_seconds(section.seconds)})")
         rows = [_attempt_row(attempt) for attempt in section.attempts]
-        table(self._out, ("WHO", "RECALLED", "OF ANA'S", "HER FACT BY ITS ID"), rows)
+        columns = ("WHO", "RECALLED", f"OF {section.whose}", "ITS FACT BY ID")
+        table(self._out, columns, rows)
 
     def _restarted(self, section: Restarted) -> None:
         verdict = "the same memories" if section.same else "OTHER memories"
         say(
             self._out,
-            f"Closed and opened again ({_seconds(section.open_seconds)}): the first question "
-            f"recalls {verdict}. First recall {_seconds(section.recall_seconds)}, "
-            f"the next {_seconds(section.again_seconds)}.",
+            f"Closed and opened again: the first question recalls {verdict}, "
+            f"{_seconds(section.first_seconds)} after opening; "
+            f"asked once more it takes {_seconds(section.again_seconds)}.",
         )
 
     def _erased(self, section: Erasure) -> None:
@@ -123,7 +131,7 @@ def print_summary(out: Console, sections: Sequence[Section]) -> None:
     """How many questions found what answers them, and how fast."""
     answers = [section for section in sections if isinstance(section, Answer)]
     asked = [each for each in answers if each.asked.expect_message_ids]
-    found = sum(each.rank is not None for each in asked)
+    found = sum(bool(each.ranks) for each in asked)
     slow = sorted(each.seconds for each in answers)
     out.print()
     say(
@@ -158,7 +166,8 @@ def _answer_record(section: Answer) -> dict[str, Any]:
         "as_of": iso(asked.as_of),
         "note": asked.note,
         "expected": list(asked.expect_message_ids),
-        "rank": section.rank,
+        "expected_memories": list(asked.expect_memories),
+        "ranks": list(section.ranks),
         "foreign": section.foreign,
         "seconds": section.seconds,
         "recalled": [recalled_record(each, explain=True) for each in section.recalled],
@@ -168,14 +177,18 @@ def _answer_record(section: Answer) -> dict[str, Any]:
 def _verdict(section: Answer) -> str:
     if not section.asked.expect_message_ids:
         return f"{section.foreign} of {len(section.recalled)} recalled are somebody else's"
-    if section.rank is None:
+    if not section.ranks:
         return f"the answer is not among the best {len(section.recalled)}"
-    return f"the answer is number {section.rank}"
+    return f"the answer is number {section.ranks[0]}"
+
+
+def _how_to_read(most: int) -> str:
+    return f"The best {most} for each, and what answers it ({ANSWER}). What makes the score:"
 
 
 def _attempt_row(attempt: Attempt) -> tuple[str, str, str, str]:
     found = "FOUND" if attempt.found_by_id else "no such memory"
-    return attempt.who, str(attempt.recalled), str(attempt.hers), found
+    return attempt.who, str(attempt.recalled), str(attempt.stolen), found
 
 
 def _seconds(value: float) -> str:

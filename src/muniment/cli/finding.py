@@ -9,7 +9,7 @@ import typer
 from muniment.cli import options
 from muniment.cli.identity import needed_session, owner_of
 from muniment.cli.output import console, minute, print_json, say, shown
-from muniment.cli.recalled import print_legend, print_memories, print_recalled, why
+from muniment.cli.recalled import print_legend, print_memories, print_ranked, why
 from muniment.cli.records import memory_record, message_record, recalled_record
 from muniment.cli.running import with_memory
 from muniment.cli.values import choice, instant, text_of
@@ -88,10 +88,12 @@ def recall(
         print_json([recalled_record(each, explain=explain) for each in found])
         return
     out = console()
-    print_recalled(out, found, explain=explain)
-    _say_if_none(found)
-    if explain and found:
+    if not explain:
+        print_memories(out, [each.memory for each in found])
+    elif found:
+        print_ranked(out, found)
         _print_reasons(found)
+    _say_if_none(found)
 
 
 def _print_reasons(found: tuple[RecalledMemory, ...]) -> None:

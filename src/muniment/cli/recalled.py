@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +11,9 @@ from muniment.cli.bars import bar, legend, parts_of
 from muniment.cli.output import day, say, shown, unicode_output
 from muniment.context.recall import RecalledMemory
 from muniment.domain.memory import Memory, MemoryType
+
+ANSWER = "*"
+"""The mark of what answers a question."""
 
 
 def spoken(memory: Memory) -> str:
@@ -40,16 +43,24 @@ def print_memories(out: Console, memories: Sequence[Memory]) -> None:
         say(out, spoken(memory), indent=2)
 
 
-def print_recalled(
-    out: Console, recalled: Sequence[RecalledMemory], *, explain: bool, lines: int | None = None
+def print_ranked(
+    out: Console,
+    recalled: Sequence[RecalledMemory],
+    *,
+    ranks: Iterable[int] | None = None,
+    answers: Collection[int] = (),
+    lines: int | None = None,
 ) -> None:
-    """Recalled memories best first, with a stacked bar each where explained."""
-    if not explain:
-        print_memories(out, [each.memory for each in recalled])
-        return
+    """Recalled memories, best first, each with its score as a stacked bar.
+
+    Only those of `ranks` (from 1) where given; `answers` are marked, and each content is cut
+    after so many `lines`.
+    """
     best = max((each.score for each in recalled), default=0.0)
-    for each in recalled:
-        out.print(_head(each, best=best, width=max(16, min(40, out.width - 52))))
+    for rank in range(1, len(recalled) + 1) if ranks is None else ranks:
+        each = recalled[rank - 1]
+        mark = ANSWER if rank in answers else " "
+        out.print(Text(f"{mark}{rank:>2}  ").append_text(_head(out, each, best)))
         _print_content(out, spoken(each.memory), lines)
 
 
@@ -65,14 +76,17 @@ def why(recalled: RecalledMemory) -> str:
     return f"relevance {recalled.relevance:.2f} ({lanes}) {factors}".replace(" ()", "")
 
 
-def _head(each: RecalledMemory, *, best: float, width: int) -> Text:
+def _head(out: Console, each: RecalledMemory, best: float) -> Text:
     memory = each.memory
-    line = Text(f"  {since(memory)}  {memory.trust.value:<9}  {each.score:5.2f}  ")
+    width = max(16, min(40, out.width - 54))
+    line = Text(f"{since(memory)}  {memory.trust.value:<9}  {each.score:5.2f}  ")
     line.append_text(bar(parts_of(each), best=best, width=width, blocks=unicode_output()))
     return line.append(f" {memory.memory_type.value}", style="dim")
 
 
 def _print_content(out: Console, content: str, lines: int | None) -> None:
-    room = None if lines is None else lines * max(16, out.width - 6) - 4
-    text = content if room is None or len(content) <= room else content[:room].rstrip() + " ..."
-    say(out, text, indent=4)
+    wrapped = list(Text(content).wrap(out, max(20, out.width - 9)))
+    for number, line in enumerate(wrapped[:lines], start=1):
+        line.rstrip()
+        cut = number == lines and len(wrapped) > number
+        out.print(Text("     ").append_text(line).append(" ..." if cut else ""))

@@ -46,7 +46,7 @@ class DemoMemory:
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """A question, and the messages that answer it.
+    """A question, and what answers it: messages by id, and facts by index in `Demo.memories`.
 
     No expected message means that the answer belongs to somebody else. `as_of` is the instant whose
     knowledge counts, None for the present.
@@ -56,6 +56,7 @@ class DemoQuestion:
     user: str
     question: str
     expect_message_ids: tuple[str, ...]
+    expect_memories: tuple[int, ...]
     as_of: datetime | None
     note: str
 
@@ -95,6 +96,7 @@ def _question(row: Mapping[str, Any]) -> DemoQuestion:
         **{
             **row,
             "expect_message_ids": tuple(row["expect_message_ids"]),
+            "expect_memories": tuple(row["expect_memories"]),
             "as_of": None if as_of is None else datetime.fromisoformat(as_of),
         }
     )
