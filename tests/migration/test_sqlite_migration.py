@@ -1,0 +1,81 @@
+"""Schemas: an older file is brought forward in one transaction, a newer one is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from muniment.errors import MemoryStoreError
+from muniment.stores.sqlite import AsyncSQLiteStore
+from muniment.stores.sqlite.migrate import migrate, migrations, schema_version
+
+
+def _version(connection: apsw.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").get)
+
+
+def test_the_scripts_are_numbered_without_a_gap() -> None:
+    assert list(migrations()) == list(range(1, schema_version() + 1))
+
+
+def test_an_older_file_is_brought_forward_with_its_rows() -> None:
+    connection = apsw.Connection(":memory:")
+    steps = {**migrations(), schema_version() + 1: "ALTER TABLE setting ADD COLUMN note TEXT;"}
+    migrate(connection)
+    connection.execute("INSERT INTO setting (name, value) VALUES ('kept', 'yes')")
+    migrate(connection, steps)
+    assert _version(connection) == schema_version() + 1
+    assert connection.execute("SELECT value, note FROM setting").fetchall() == [("yes", None)]
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:
+    connection = apsw.Connection(":memory:")
+    migrate(connection)
+    newest = schema_version()
+    steps = {
+        **migrations(),
+        newest + 1: "ALTER TABLE setting ADD COLUMN note TEXT;",
+        newest + 2: "INSERT INTO nowhere VALUES (1);",
+    }
+    with pytest.raises(apsw.SQLError):
+        migrate(connection, steps)
+    assert _version(connection) == newest
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(setting)")]
+    assert columns == ["name", "value"]
+
+
+async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    await (store := AsyncSQLiteStore(path)).open()
+    await store.aclose()
+    connection = apsw.Connection(str(path))
+    connection.execute(f"PRAGMA user_version = {schema_version() + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(MemoryStoreError, match="newer muniment"):
+        await AsyncSQLiteStore(path).open()
+    assert path.read_bytes() == before
+
+
+async def test_another_applications_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE notes (text TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(MemoryStoreError, match="another application"):
+        await AsyncSQLiteStore(path).open()
+    assert path.read_bytes() == before
+
+
+def test_a_sqlite_without_fts5_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = apsw.Connection(":memory:")
+
+    class Without:
+        def execute(self, statement: str) -> apsw.Cursor:
+            return connection.execute(statement.replace("'fts5'", "'absent'"))
+
+    with pytest.raises(MemoryStoreError, match="FTS5"):
+        migrate(Without())  # type: ignore[arg-type]

@@ -1,0 +1,169 @@
+"""The engine: connections, the shared commit, and reads that can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import CancelledError as NeverStarted
+from pathlib import Path
+
+import apsw
+import pytest
+
+from muniment.errors import MemoryConfigurationError, MemoryStoreError
+from muniment.stores.sqlite.connections import connect
+from muniment.stores.sqlite.engine import Engine
+from muniment.stores.sqlite.writer import Writer
+
+_ENDLESS = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+SELECT count(*) FROM n"""
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    made = Engine(tmp_path / "memory.db")
+    await made.open_async()
+    yield made
+    made.close()
+
+
+def _put(db: apsw.Connection, name: str) -> None:
+    db.execute("INSERT INTO setting (name, value) VALUES (?, '')", (name,))
+
+
+def _names(db: apsw.Connection) -> list[str]:
+    return [row[0] for row in db.execute("SELECT name FROM setting ORDER BY name")]
+
+
+def _modes(folder: Path) -> list[int]:
+    return [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()]
+
+
+async def test_the_file_and_its_journals_are_private(engine: Engine, tmp_path: Path) -> None:
+    await engine.write_async(lambda db: _put(db, "a"))
+    assert _modes(tmp_path) == [0o600] * 3
+
+
+async def test_every_setting_holds_on_every_connection(engine: Engine) -> None:
+    expected = {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "secure_delete": 1,
+        "trusted_schema": 0,
+    }
+
+    def settings(db: apsw.Connection) -> dict[str, object]:
+        return {name: db.execute(f"PRAGMA {name}").get for name in expected}
+
+    assert await engine.read_async(settings) == expected
+    assert await engine.write_async(settings) == expected
+
+
+def test_an_unknown_level_of_durability_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MemoryConfigurationError, match="synchronous"):
+        Engine(tmp_path / "memory.db", synchronous="OFF")
+
+
+async def test_a_failing_job_undoes_only_itself(engine: Engine) -> None:
+    def fails(db: apsw.Connection) -> None:
+        _put(db, "lost")
+        raise ValueError("no")
+
+    jobs = [lambda db: _put(db, "a"), fails, lambda db: _put(db, "b"), lambda db: _put(db, "a")]
+    answers = await asyncio.gather(
+        *(engine.write_async(job) for job in jobs), return_exceptions=True
+    )
+    assert [type(answer).__name__ for answer in answers] == [
+        "NoneType",
+        "ValueError",
+        "NoneType",
+        "MemoryStoreError",
+    ]
+    assert await engine.read_async(_names) == ["a", "b"]
+
+
+def _blocked_writer(path: Path) -> tuple[Writer, threading.Event]:
+    """A writer that is busy until the event is set."""
+    connection = connect(str(path))
+    connection.execute("CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT)")
+    writer, begun, go = Writer(connection), threading.Event(), threading.Event()
+
+    def wait(_: apsw.Connection) -> None:
+        begun.set()
+        go.wait(30)
+
+    writer.submit(wait)
+    assert begun.wait(30)
+    return writer, go
+
+
+def test_writes_that_wait_together_share_one_commit(tmp_path: Path) -> None:
+    writer, go = _blocked_writer(tmp_path / "memory.db")
+    futures = [writer.submit(lambda db, n=n: _put(db, f"n{n}")) for n in range(100)]
+    go.set()
+    for future in futures:
+        future.result(30)
+    assert writer.commits == 2
+    writer.close()
+
+
+def test_a_write_that_was_cancelled_while_it_waited_is_not_made(tmp_path: Path) -> None:
+    writer, go = _blocked_writer(tmp_path / "memory.db")
+    cancelled = writer.submit(lambda db: _put(db, "never"))
+    assert cancelled.cancel()
+    kept = writer.submit(lambda db: _put(db, "kept"))
+    go.set()
+    kept.result(30)
+    with pytest.raises(NeverStarted):
+        cancelled.result(30)
+    assert writer.submit(_names).result(30) == ["kept"]
+    writer.close()
+
+
+async def test_a_timed_out_read_is_interrupted_and_the_next_ones_answer(engine: Engine) -> None:
+    for _ in range(6):  # more than there are readers: an abandoned read would block its thread
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await engine.read_async(lambda db: db.execute(_ENDLESS).get)
+    async with asyncio.timeout(30):
+        assert await engine.read_async(lambda db: db.execute("SELECT 1").get) == 1
+
+
+async def test_a_read_sees_one_snapshot(engine: Engine) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def twice(db: apsw.Connection) -> tuple[list[str], list[str]]:
+        before = _names(db)
+        begun.set()
+        go.wait(30)
+        return before, _names(db)
+
+    reading = asyncio.ensure_future(engine.read_async(twice))
+    assert await asyncio.to_thread(begun.wait, 30)
+    await engine.write_async(lambda db: _put(db, "later"))
+    go.set()
+    assert await reading == ([], [])
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "memory.db")
+    await engine.write_async(lambda db: _put(db, "a"))
+    engine.close()
+    engine.close()
+    for call in (engine.read_async, engine.write_async):
+        with pytest.raises(MemoryStoreError, match="closed"):
+            await call(_names)
+
+
+async def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "memory.db")
+    writer = engine.open()
+    waiting = [writer.submit(lambda db, n=n: _put(db, f"n{n}")) for n in range(20)]
+    engine.close()
+    assert all(future.done() for future in waiting)
+    again = Engine(tmp_path / "memory.db")
+    assert len(await again.read_async(_names)) == 20
+    again.close()
