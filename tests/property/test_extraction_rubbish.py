@@ -107,6 +107,7 @@ def test_prose_around_and_fences_are_read_through(before: str) -> None:
         ('{"facts": {"content": "a"}}', 1, 0),
         ('[{"content": "a"}, 3]', 1, 1),
         ('{"content": "a"}', 1, 0),
+        ('{"facts": [{"content": "a\nb"}]}', 1, 0),
         ('{"facts": [{"content": "a"}, {"content": "b"}, {"con', 2, 1),
         ('{"facts": [{"content": "a", "content": "b"}]}', 1, 0),
         ('{"facts": [{"content": "a", "importance": NaN}]}', 1, 0),

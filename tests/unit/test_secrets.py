@@ -44,6 +44,7 @@ SECRETS = [
     "PIN 4711 for the garage",
     "hunter2 is the user's wifi password",
     "the aws secret is wJalrXUtnFEMI/" + "K7MDENG/bPxRfiCYzEXAMPLEKEY",
+    "see https://example.org/?sig=q8Zt3LmN5vXw2KpR7sYb9CdF1gHj",
     "the pass\u200bword is hunt\u200ber2",
 ]
 HARMLESS = [
@@ -76,6 +77,7 @@ HARMLESS = [
     "The deadline is 2026-03-31 at 12:00",
     "Budget is 1,250,000 euros and 42 people",
     "The user ran 42.195 km in 3:59:59",
+    "The photo is https://i.example.com/originals/ea/d9/ead9d79b58ca80a38a744b5ab70482db.jpg",
     "Commit to main is by review only",
 ]
 

@@ -17,7 +17,7 @@ _TAG = "(?:think|thinking|reasoning)"
 _THOUGHT = re.compile(rf"\A.*</{_TAG}>(?=\s*[{{\[`])", re.DOTALL | re.IGNORECASE)
 _CLOSED_THOUGHT = re.compile(rf"\A\s*<{_TAG}>.*?</{_TAG}>", re.DOTALL | re.IGNORECASE)
 _OPEN_THOUGHT = re.compile(rf"\A\s*<{_TAG}>.*", re.DOTALL | re.IGNORECASE)
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(strict=False)  # a raw line break in a text is no harm
 _BROKEN = object()
 
 

@@ -74,6 +74,7 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _ENTROPIC = re.compile(r"(?<![\w/+=-])[A-Za-z0-9+/_=-]{24,}(?![\w/+=-])")
+_WEB_PATH = re.compile(r"\bhttps?://[^\s?#]+", re.IGNORECASE)
 _CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]\d)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -91,10 +92,12 @@ def holds_secret(text: str) -> bool:
         return True
     if any(_mixes_digits(match["after"] or match["before"]) for match in _BESIDE.finditer(plain)):
         return True
-    if any(_is_random(match.group()) for match in _ENTROPIC.finditer(plain)):
+    # Paths of web addresses are full of digests and numbers that open nothing.
+    prose = _WEB_PATH.sub(" ", plain)
+    if any(_is_random(match.group()) for match in _ENTROPIC.finditer(prose)):
         return True
-    cards = any(_passes_luhn(match.group()) for match in _CARD.finditer(plain))
-    return cards or any(_is_iban(match.group()) for match in _IBAN.finditer(plain))
+    cards = any(_passes_luhn(match.group()) for match in _CARD.finditer(prose))
+    return cards or any(_is_iban(match.group()) for match in _IBAN.finditer(prose))
 
 
 def _is_secret_value(match: re.Match[str]) -> bool:
