@@ -223,3 +223,11 @@ async def test_a_failing_index_falls_back_to_words(fault: str) -> None:
     store = Repository(fact("a", "green tea"))
     memories = await recall_of(store, index=Index(fault=fault)).recall(OWNER, "tea")
     assert ids(memories) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"top_k": -1}, {"max_tokens": 0}, {"as_of": NOW.replace(tzinfo=None)}]
+)
+async def test_a_bad_argument_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        await recall_of(OneTrip()).recall(OWNER, "tea", **wrong)

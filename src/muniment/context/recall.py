@@ -140,7 +140,7 @@ class MemoryRecall:
             checks.optional_instant("as_of", as_of),
             None if top_k is None else checks.whole("top_k", top_k, low=0, high=1000),
             None if min_trust is None else Trust(min_trust),
-            max_tokens,
+            _budget(max_tokens),
         )
         found = await self.find(request, TurnGuard(self._policy, session_id=owner.session_id))
         return found if explain else tuple(each.memory for each in found)
@@ -202,6 +202,12 @@ class MemoryRecall:
             return vector
 
         return await guard.run("embed query", call, None)
+
+
+def _budget(max_tokens: int | None) -> int | None:
+    if max_tokens is None or max_tokens == POLICY_BUDGET:
+        return max_tokens
+    return checks.whole("max_tokens", max_tokens, low=1, high=2**31)
 
 
 def _askable(query: str) -> str:
