@@ -183,9 +183,10 @@ class SQLiteConversations:
         return await self._titled("rename", identity, normalize_conversation_title(title))
 
     async def set_generated_title(self, identity: ConversationIdentity, *, title: str) -> bool:
-        """Set a first title; False where there is one, or a hand has been at it."""
-        return await self._titled(
-            "set_generated_title", identity, normalize_conversation_title(title)
+        """Set the title unless it is blank, or one was set or cleared by hand."""
+        generated = normalize_conversation_title(title)
+        return generated is not None and await self._titled(
+            "set_generated_title", identity, generated
         )
 
     async def get_title(self, identity: ConversationIdentity) -> str | None:

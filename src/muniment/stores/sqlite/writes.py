@@ -16,7 +16,7 @@ from muniment.ports import StoredFact
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import memory_of, memory_row
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.supersession import handed_back, is_live, is_twin, placed
+from muniment.stores.supersession import handed_back, is_live, is_twin, succession
 
 
 def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
@@ -79,14 +79,16 @@ def write_fact(
         raise InvalidEntryError("memory_id: names another fact already")
     # Those that are left are over: expired, or not valid any more.
     db.execute(SQL["release_fact"], (audience, memory.content_hash))
-    closed = None
+    changed: tuple[Memory, ...] = ()
     prior = None if supersedes is None else _find(db, audience, supersedes)
     if prior is not None and is_live(prior, now):
-        memory, closed = placed(memory, prior, lambda row: _predecessor(db, audience, row), now)
-    if closed is not None:
-        _replace(db, audience, version, closed, fact_key=None)
+        memory, changed = succession(
+            memory, prior, lambda row: _predecessor(db, audience, row), now
+        )
+    for row in changed:
+        _replace(db, audience, version, row, fact_key=None)
     write_memory(db, key, memory, vector=vector, fact=is_live(memory, now))
-    return StoredFact(memory, created=True, superseded=closed.memory_id if closed else None)
+    return StoredFact(memory, created=True, superseded=changed[0].memory_id if changed else None)
 
 
 def _replace(

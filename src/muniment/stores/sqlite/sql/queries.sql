@@ -163,7 +163,7 @@ WHERE tenant = ?1 AND user = ?2 AND session = ?3 RETURNING id;
 
 -- name: set_generated_title
 UPDATE conversation SET title = ?4
-WHERE tenant = ?1 AND user = ?2 AND session = ?3 AND titled_by_hand = 0 AND title IS NULL
+WHERE tenant = ?1 AND user = ?2 AND session = ?3 AND titled_by_hand = 0
 RETURNING id;
 
 -- name: get_working
