@@ -43,7 +43,8 @@ def read_tool_calls(text: str | None) -> ToolCalls:
 def write_tool_calls(calls: ToolCalls) -> str | None:
     """JSON text in LangChain's shape; None where there are no calls."""
     entries = [*calls.valid, *calls.invalid]
-    return json.dumps(entries, ensure_ascii=False, default=str) if entries else None
+    # Sorted, so that the same calls are the same text whoever put their fields in order.
+    return json.dumps(entries, ensure_ascii=False, sort_keys=True, default=str) if entries else None
 
 
 def _read(entry: object) -> dict[str, Any] | None:
