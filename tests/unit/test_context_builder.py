@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from muniment import (
+    MemoryConfigurationError,
     MemoryContext,
     MemoryContextBuilder,
     MemoryOwner,
@@ -239,3 +240,15 @@ async def test_a_tool_chain_at_the_windows_edge_is_not_cut() -> None:
     ]
     context = await build(messages=Messages([*exchanges(4), *chain]))
     assert [each.message_id for each in context.messages] == ["m13"]
+
+
+async def test_a_langchain_chat_model_is_taken_for_a_model() -> None:
+    models = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    chat = models.FakeListChatModel(responses=["Where does Ana live?"])
+    context = await build(model=chat)
+    assert context.standalone_query == "Where does Ana live?"
+
+
+def test_what_is_no_model_is_refused_when_it_is_given() -> None:
+    with pytest.raises(MemoryConfigurationError):
+        builder_of(model=object())

@@ -231,3 +231,9 @@ async def test_a_failing_index_falls_back_to_words(fault: str) -> None:
 async def test_a_bad_argument_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         await recall_of(OneTrip()).recall(OWNER, "tea", **wrong)
+
+
+async def test_an_empty_list_of_scopes_matches_nothing() -> None:
+    store = Repository(fact("a", "tea"))
+    assert await recall_of(store, MemoryPolicy(recall_scopes=())).recall(OWNER, "tea") == ()
+    assert store.calls == {}
