@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -86,6 +87,19 @@ async def test_erased_text_is_in_no_byte_of_any_file(tmp_path: Path) -> None:
         result = await store.erase(Scope("acme", subject="ana"))
         assert (result.entries, result.messages, result.working_states) == (1, 1, 1)
         assert b"5f3a9c" not in _bytes_of(tmp_path)
+
+
+async def test_erasing_one_agents_memories_makes_what_they_replaced_current(tmp_path: Path) -> None:
+    async with AsyncSQLiteStore(tmp_path / "memory.db") as store:
+        await store.memories.store_fact(_memory("m1", "lives in Rome"))
+        for number, agent in enumerate(("a", "a", "b"), 2):
+            fact = replace(_memory(f"m{number}", f"lives in city {number}"), agent_id=agent)
+            await store.memories.store_fact(fact, supersedes=f"m{number - 1}")
+        assert (await store.erase(Scope("acme", agent="b"))).entries == 1
+        assert await _found(store, "lives") == ["m3"]
+        assert (await store.erase(Scope("acme", agent="a"))).entries == 2
+        assert await _found(store, "lives") == ["m1"]
+        assert (await store.erase(Scope("acme", agent="a"))).entries == 0
 
 
 async def test_embeddings_of_another_model_or_dimension_are_refused(tmp_path: Path) -> None:

@@ -144,12 +144,14 @@ class SQLiteConversations:
 
     async def delete(self, identity: ConversationIdentity) -> bool:
         """Delete the conversation with its messages and the memories of its own scopes."""
+        realm = RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
+        now = self._core.clock()
 
         def job(db: apsw.Connection) -> bool:
             held = _conversation(db, identity)
             if held is None:
                 return False
-            erase(db, RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id))
+            erase(db, realm, now)
             return True
 
         return await self._core.engine.write_async(job)

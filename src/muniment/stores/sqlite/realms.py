@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import apsw
 
@@ -12,6 +13,7 @@ from muniment.stores.erasure import ErasureResult
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import Row, memory_of
 from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.writes import remove_memory
 from muniment.stores.supersession import chronological
 
 Find = Callable[[apsw.Connection, str, str], list[Row]]
@@ -67,9 +69,13 @@ def count(db: apsw.Connection, realm: RealmKey) -> int:
     return int(db.execute(SQL["count_covered"], parts_of(realm)).get)
 
 
-def erase(db: apsw.Connection, realm: RealmKey) -> ErasureResult:
-    """Remove memories, conversations and working state that the realm covers."""
-    gone = [row[0] for row in db.execute(SQL["erase_memories"], parts_of(realm))]
+def erase(db: apsw.Connection, realm: RealmKey, now: datetime) -> ErasureResult:
+    """Remove memories, conversations and working state that the realm covers.
+
+    A memory outside the realm that one inside had replaced is current again.
+    """
+    gone = _hand_back(db, realm, now)
+    gone += [row[0] for row in db.execute(SQL["erase_memories"], parts_of(realm))]
     messages: list[int] = []
     sessions = states = 0
     if realm.agent is None:  # conversations and runs belong to no agent
@@ -80,6 +86,21 @@ def erase(db: apsw.Connection, realm: RealmKey) -> ErasureResult:
     db.execute(SQL["count_removals"], (json_list(touched),))
     db.execute(SQL["forget_audiences"], (json_list(touched),))
     return ErasureResult(len(gone), sessions, len(messages), states)
+
+
+def _hand_back(db: apsw.Connection, realm: RealmKey, now: datetime) -> list[int]:
+    """Delete the replacements of what stays, one by one; the audiences of those deleted."""
+    gone: list[int] = []
+    while rows := _replacements(db, realm):
+        for audience, memory_id in dict.fromkeys(rows):
+            remove_memory(db, audience, memory_id, now)
+            gone.append(audience)
+    return gone
+
+
+def _replacements(db: apsw.Connection, realm: RealmKey) -> list[tuple[int, str]]:
+    found: list[Row] = db.execute(SQL["replacements_in_realm"], parts_of(realm)).fetchall()
+    return [(row[0], row[1]) for row in found]
 
 
 def parts_of(realm: RealmKey | None) -> dict[str, str | None]:

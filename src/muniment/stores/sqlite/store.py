@@ -96,7 +96,8 @@ class AsyncSQLiteStore:
     async def erase(self, place: Scope | MemoryOwner) -> ErasureResult:
         """Remove everything that the realm covers, and its bytes from file and journal."""
         realm: RealmKey = realm_key(place)
-        result = await self._core.engine.write_async(lambda db: realms.erase(db, realm))
+        now = self._core.clock()
+        result = await self._core.engine.write_async(lambda db: realms.erase(db, realm, now))
         self._core.images.drop()
         await self._core.engine.truncate_log_async()
         return result

@@ -208,6 +208,16 @@ SELECT count(*) FROM memory
 WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
     AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
 
+-- name: replacements_in_realm
+SELECT gone.audience, gone.memory_id FROM memory gone
+JOIN memory kept ON kept.audience = gone.audience AND kept.superseded_by = gone.memory_id
+WHERE gone.tenant = :tenant AND (:subject IS NULL OR gone.user = :subject)
+    AND (:agent IS NULL OR gone.agent = :agent)
+    AND (:session IS NULL OR gone.realm_session = :session)
+    AND NOT ((:subject IS NULL OR kept.user IS :subject)
+        AND (:agent IS NULL OR kept.agent IS :agent)
+        AND (:session IS NULL OR kept.realm_session IS :session));
+
 -- name: erase_memories
 DELETE FROM memory
 WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
