@@ -13,6 +13,11 @@ def is_searchable(message: ConversationMessage) -> bool:
     return message.role is not ConversationRole.SYSTEM and bool(message.content.strip())
 
 
+def spoken(content: str, name: str | None) -> str:
+    """What is embedded of a message: who speaks belongs to what it means."""
+    return content if name is None else f"{name}: {content}"
+
+
 def recalled_message(
     tenant_id: str,
     user_id: str,

@@ -23,7 +23,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.visibility import audience_key, message_audience
 from muniment.errors import InvalidEntryError
 from muniment.lexical.indexing import index_text
-from muniment.stores.recalled import is_searchable, same_message
+from muniment.stores.recalled import is_searchable, same_message, spoken
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.realms import erase
@@ -60,7 +60,7 @@ class SQLiteConversations:
         given = list(messages)
         if not given:
             return
-        texts = [message.content for message in given if is_searchable(message)]
+        texts = [spoken(m.content, m.name) for m in given if is_searchable(m)]
         vectors = await self._core.embedder.many(texts)
         now = micros(self._core.clock())
 

@@ -8,6 +8,7 @@ import apsw
 
 from muniment.domain.realm import RealmKey
 from muniment.lexical.indexing import index_text
+from muniment.stores.recalled import spoken
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.realms import parts_of
 from muniment.stores.sqlite.rows import Row
@@ -35,7 +36,7 @@ async def _reindex_kind(core: Core, kind: str, realm: RealmKey | None) -> int:
     after = done = 0
     keep = realm is not None or not core.embedder.present
     while rows := await core.engine.read_async(_texts(kind, realm, after)):
-        vectors = await core.embedder.many([row[3] for row in rows])
+        vectors = await core.embedder.many([spoken(row[3], row[4]) for row in rows])
         await core.engine.write_async(_write(core, kind, rows, vectors, keep=keep))
         after, done = rows[-1][0], done + len(rows)
     return done
