@@ -114,6 +114,7 @@ async def _remember(memory: OpenMemory, owner: MemoryOwner, fact: _Fact) -> Memo
         importance=fact.importance,
         valid_from=fact.valid_from,
         replaces=fact.replaces,
+        source="cli",
     )
 
 

@@ -100,7 +100,7 @@ def _progress(out: Console, *, silent: bool) -> Iterator[Callable[[int, int], No
 def _opened(path: Path, clock: DemoClock) -> AbstractAsyncContextManager[OpenMemory]:
     from muniment.wiring import open_memory
 
-    # The policy is given, so that no setting of this machine changes what is shown.
+    # Given, so that no policy in this machine's settings changes what is shown.
     policy = MemoryPolicy(recall_messages="user")
     return open_memory(f"sqlite:///{path}", policy=policy, clock=clock)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -123,11 +124,18 @@ def _store(url: str | None) -> list[Finding]:
         return [Finding("settings", "failed", one_line(target))]
     place = _without_secret(target)
     if not_there_yet(target):
-        return [Finding("store", "ok", f"{place}: not there yet, the first write makes it")]
+        return [_future_store(target, place)]
     described = _tried(lambda: asyncio.run(_describe(target)))
     if isinstance(described, Exception):
         return [Finding("store", "failed", f"{place}: {one_line(described)}", "check --url")]
     return [Finding("store", "ok", f"{place}: reachable"), *_schema(described)]
+
+
+def _future_store(target: str, place: str) -> Finding:
+    folder = Path(target.removeprefix("sqlite:///")).parent
+    if folder.is_dir():
+        return Finding("store", "ok", f"{place}: not there yet, the first write makes it")
+    return Finding("store", "failed", f"{place}: its folder does not exist", "make the folder")
 
 
 def _schema(described: dict[str, str]) -> list[Finding]:

@@ -1,0 +1,101 @@
+"""Every command asked by the wrong owner: nothing is seen, told or changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muniment.cli.app import run
+
+Call = Callable[..., tuple[int, str, str]]
+
+ANA = ("--tenant", "acme", "--user", "ana")
+OTHERS = [
+    ("--tenant", "acme", "--user", "bo"),
+    ("--tenant", "acme-corp", "--user", "ana"),
+    ("--tenant", "acm", "--user", "eana"),
+    ("--tenant", "ACME", "--user", "ana"),
+    (),
+]
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MUNIMENT_EMBEDDER", "none")
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        code = run(arguments)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return called
+
+
+@pytest.fixture
+def memory_id(call: Call) -> str:
+    _, out, _ = call("add", "Ana keeps a red kayak in Porto.", *ANA, "--json")
+    call("add", "My kayak is red.", "--message", "--session", "boats", *ANA)
+    call("sessions", "rename", "boats", "Kayaks", *ANA)
+    stored: dict[str, Any] = json.loads(out)
+    return str(stored["memory_id"])
+
+
+def everything_of_ana(call: Call, memory_id: str) -> list[str]:
+    asked = [
+        ("history", memory_id),
+        ("search", "kayak"),
+        ("sessions", "list"),
+        ("sessions", "show", "boats"),
+    ]
+    return [call(*arguments, *ANA, "--json")[1] for arguments in asked]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_reading_commands_find_nothing_of_another_owner(
+    call: Call, memory_id: str, other: tuple[str, ...]
+) -> None:
+    assert call("search", "kayak", *other, "--json")[1].strip() == "[]"
+    assert call("recall", "red kayak", "--explain", *other, "--json")[1].strip() == "[]"
+    listed = json.loads(call("sessions", "list", *other, "--json")[1])
+    assert listed == {"sessions": [], "next_cursor": None}
+    given = json.loads(call("context", "red kayak", "--session", "boats", *other, "--json")[1])
+    assert given["messages"] == given["recalled"] == []
+    assert given["summary"] is None
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_naming_what_is_another_owners_answers_as_if_it_did_not_exist(
+    call: Call, memory_id: str, other: tuple[str, ...]
+) -> None:
+    before = everything_of_ana(call, memory_id)
+    pairs = [
+        (("history", memory_id), ("history", "mem_none")),
+        (("sessions", "show", "boats"), ("sessions", "show", "none")),
+        (("sessions", "rename", "boats", "Mine"), ("sessions", "rename", "none", "Mine")),
+        (("sessions", "delete", "boats", "--yes"), ("sessions", "delete", "none", "--yes")),
+        (("add", "x", "--replaces", memory_id), ("add", "x", "--replaces", "mem_none")),
+    ]
+    for real, made_up in pairs:
+        assert call(*real, *other) == call(*made_up, *other)
+        assert call(*real, *other)[0] == 1
+    assert everything_of_ana(call, memory_id) == before
+
+
+def test_the_same_session_name_of_another_user_is_another_session(
+    call: Call, memory_id: str
+) -> None:
+    bo = OTHERS[0]
+    before = everything_of_ana(call, memory_id)
+    call("add", "Is anybody here?", "--message", "--session", "boats", *bo)
+    shown = json.loads(call("sessions", "show", "boats", *bo, "--json")[1])
+    assert [message["content"] for message in shown["messages"]] == ["Is anybody here?"]
+    assert shown["title"] is None
+    call("sessions", "delete", "boats", "--yes", *bo)
+    assert everything_of_ana(call, memory_id) == before
