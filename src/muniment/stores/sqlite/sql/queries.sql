@@ -131,9 +131,6 @@ SELECT seq FROM message WHERE conversation = ?1 AND message_id = ?2;
 -- name: clear_messages
 DELETE FROM message WHERE conversation = ?1 RETURNING audience;
 
--- name: delete_conversation
-DELETE FROM conversation WHERE id = ?1;
-
 -- name: delete_summary
 DELETE FROM memory WHERE audience = (SELECT id FROM audience WHERE key = ?1)
     AND memory_type = 'summary' RETURNING audience;

@@ -1,0 +1,48 @@
+"""The named statements: each is one valid statement on the schema, and each is used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+import muniment.stores.sqlite
+from muniment.stores.sqlite.migrate import migrate
+from muniment.stores.sqlite.statements import SQL
+
+_FOLDER = Path(muniment.stores.sqlite.__file__).parent
+_KINDS = re.compile(r'SQL\[f"\{kind\}_(\w+)"\]|SQL\[f"(\w+)_\{(?:kind|column)\}"\]')
+
+
+@pytest.fixture(scope="module")
+def connection() -> apsw.Connection:
+    made = apsw.Connection(":memory:")
+    migrate(made)
+    return made
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_a_statement_is_one_and_valid(name: str, connection: apsw.Connection) -> None:
+    assert SQL[name].count(";") == 1
+    assert SQL[name].endswith(";")
+    connection.execute(f"EXPLAIN {SQL[name]}", _NoValues() if ":" in SQL[name] else _nulls(name))
+
+
+class _NoValues(dict[str, None]):
+    def __missing__(self, key: str) -> None:
+        return None
+
+
+def _nulls(name: str) -> tuple[None, ...]:
+    return (None,) * max((int(number) for number in re.findall(r"\?(\d+)", SQL[name])), default=0)
+
+
+def test_every_statement_is_used() -> None:
+    source = "\n".join(path.read_text("utf-8") for path in _FOLDER.glob("*.py"))
+    used = {name for name in SQL if f'"{name}"' in source}
+    for suffix, prefix in _KINDS.findall(source):
+        used |= {name for name in SQL if name.endswith(f"_{suffix}") and suffix}
+        used |= {name for name in SQL if name.startswith(f"{prefix}_") and prefix}
+    assert set(SQL) - used == set()
