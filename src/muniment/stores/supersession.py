@@ -69,17 +69,6 @@ def _closed(
     return (moved, *_closed(before, begun, predecessor_of))
 
 
-def placed(
-    new: Memory,
-    prior: Memory,
-    predecessor_of: Callable[[Memory], Memory | None],
-    now: datetime,
-) -> tuple[Memory, Memory | None]:
-    """`succession` without the rows before the closed one."""
-    new, changed = succession(new, prior, predecessor_of, now)
-    return new, changed[0] if changed else None
-
-
 def handed_back(prior: Memory, deleted: Memory) -> Memory:
     """`prior` once the row that replaced it is gone: it lasts for as long as that one did."""
     if deleted.superseded_by is None:

@@ -20,7 +20,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.errors import InvalidEntryError
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.tables import Conversation, MessageRow, Tables
-from muniment.stores.recalled import is_searchable, same_message, spoken
+from muniment.stores.recalled import is_searchable, same_message, spoken, spoken
 
 _CURSOR = "conversations"
 _MOST = 1_000_000
@@ -200,7 +200,12 @@ class InMemoryConversations:
                 new.append(MessageRow(self._tables.arrival(), now, message))
         return new
 
-    def attach(
+    async def embed(self, conversation: Conversation, rows: Sequence[MessageRow]) -> None:
+        """Give rows the embedder's vectors, where it has any."""
+        vectors = await self._embedder.many([_embedded(row) for row in rows])
+        self._attach(conversation, rows, vectors)
+
+    def _attach(
         self,
         conversation: Conversation,
         rows: Sequence[MessageRow],
@@ -242,6 +247,10 @@ class InMemoryConversations:
 
 def _key(identity: ConversationIdentity) -> tuple[str, str, str]:
     return identity.tenant_id, identity.user_id, identity.session_id
+
+
+def _embedded(row: MessageRow) -> str:
+    return spoken(row.message.content, row.message.name)
 
 
 def _known(conversation: Conversation, snapshot: int) -> list[MessageRow]:

@@ -22,7 +22,7 @@ from muniment.ports import Candidate, StoredFact
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
 from muniment.stores.limits import checked_memory, within_tokens
-from muniment.stores.recalled import is_searchable, recalled_message
+from muniment.stores.recalled import recalled_message
 from muniment.stores.supersession import is_live, is_twin, succession
 
 _MOST_COMPARED = 1_000
@@ -233,9 +233,10 @@ class InMemoryMemories:
         *,
         session_only: bool = False,
     ) -> tuple[Candidate, ...]:
-        rows = {row.order: row.memory for row in self._tables.visible(keys)}
+        wanted = {hit.key for hit in found}
+        rows = {row.order: row.memory for row in self._tables.visible(keys) if row.order in wanted}
         for conversation, row in self._spoken(owner):
-            if not is_searchable(row.message):
+            if row.order not in wanted:
                 continue
             identity = conversation.identity
             rows[row.order] = recalled_message(

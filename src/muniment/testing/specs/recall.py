@@ -133,6 +133,16 @@ async def rows_are_embedded_when_they_are_written(kit: Kit) -> None:
 
 
 @spec(Capability.RECALL)
+async def a_message_is_embedded_with_its_speaker(kit: Kit) -> None:
+    await kit.reopen(HashingEmbedder())
+    message = kit.message("barks", "m1", name="Rex")
+    await kit.conversations.append_messages(talk_of(ANA), [message])
+    near = await HashingEmbedder()("Rex: barks")
+    (hit,) = await kit.recalled(ANA, "unrelated", embedding=near)
+    assert hit.lanes["cosine"] > 0.99
+
+
+@spec(Capability.RECALL)
 async def a_failing_embedder_fails_no_write(kit: Kit) -> None:
     embedder = HashingEmbedder()
     await kit.reopen(embedder)
