@@ -20,7 +20,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.errors import InvalidEntryError
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.tables import Conversation, MessageRow, Tables
-from muniment.stores.recalled import is_searchable, same_message, spoken, spoken
+from muniment.stores.recalled import is_searchable, same_message, spoken
 
 _CURSOR = "conversations"
 _MOST = 1_000_000
@@ -45,10 +45,7 @@ class InMemoryConversations:
             self._tables.add_messages(conversation, rows)
         searchable = [row for row in rows if is_searchable(row.message)]
         if searchable and self._embedder.present:
-            vectors = await self._embedder.many(
-                [spoken(row.message.content, row.message.name) for row in searchable]
-            )
-            self.attach(conversation, searchable, vectors)
+            await self.embed(conversation, searchable)
 
     async def recent_messages(
         self, identity: ConversationIdentity, *, limit: int

@@ -17,7 +17,7 @@ from muniment.stores.in_memory.conversations import InMemoryConversations
 from muniment.stores.in_memory.memories import InMemoryMemories
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
 from muniment.stores.in_memory.working import InMemoryWorking
-from muniment.stores.recalled import is_searchable, spoken
+from muniment.stores.recalled import is_searchable
 from muniment.stores.supersession import chronological
 
 
@@ -105,10 +105,7 @@ class InMemoryStore:
         with self._tables.lock:
             held = list(conversation.messages.values())
         rows = [row for row in held if is_searchable(row.message)]
-        vectors = await self._embedder.many(
-            [spoken(row.message.content, row.message.name) for row in rows]
-        )
-        self.conversations.attach(conversation, rows, vectors)
+        await self.conversations.embed(conversation, rows)
         return len(rows)
 
     def _selected(self, whose: MemoryOwner | Scope) -> list[MemoryRow]:
