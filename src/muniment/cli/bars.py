@@ -10,9 +10,9 @@ from muniment.context.recall import RecalledMemory
 
 FACTORS = ("recency", "importance", "entity", "type")
 _PARTS = ("relevance", *FACTORS)
-_BLOCKS = dict(zip(_PARTS, "█▓▒░▚", strict=True))
-_LETTERS = dict(zip(_PARTS, "#+=-.", strict=True))
-_STYLES = dict(zip(_PARTS, ("cyan", "green", "yellow", "magenta", "blue"), strict=True))
+_BLOCKS: dict[str, str] = dict(zip(_PARTS, "█▓▒░▚", strict=True))
+_LETTERS: dict[str, str] = dict(zip(_PARTS, "#+=-.", strict=True))
+_STYLES: dict[str, str] = dict(zip(_PARTS, ("cyan", "green", "yellow", "magenta", "blue"), strict=True))
 
 
 def parts_of(recalled: RecalledMemory) -> dict[str, float]:
