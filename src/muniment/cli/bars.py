@@ -12,7 +12,9 @@ FACTORS = ("recency", "importance", "entity", "type")
 _PARTS = ("relevance", *FACTORS)
 _BLOCKS: dict[str, str] = dict(zip(_PARTS, "█▓▒░▚", strict=True))
 _LETTERS: dict[str, str] = dict(zip(_PARTS, "#+=-.", strict=True))
-_STYLES: dict[str, str] = dict(zip(_PARTS, ("cyan", "green", "yellow", "magenta", "blue"), strict=True))
+_STYLES: dict[str, str] = dict(
+    zip(_PARTS, ("cyan", "green", "yellow", "magenta", "blue"), strict=True)
+)
 
 
 def parts_of(recalled: RecalledMemory) -> dict[str, float]:
