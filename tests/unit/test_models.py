@@ -108,7 +108,7 @@ async def test_a_structured_reply_is_asked_for_strictly_and_read(
     assert asked["json_schema"]["schema"] == Colour.model_json_schema()
 
 
-@pytest.mark.parametrize("code", [400, 422, 501])
+@pytest.mark.parametrize("code", [400, 422, 500, 501])
 async def test_a_provider_that_refuses_structured_output_is_told_apart(
     server: OpenAIServer, adapter: OpenAIModel | LangChainModel, code: int
 ) -> None:

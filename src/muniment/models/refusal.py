@@ -8,6 +8,7 @@ from muniment.errors import StructuredOutputUnsupported
 from muniment.ports import Reply
 
 _REFUSING = frozenset({400, 404, 415, 422, 501})
+_BROKEN = 500
 
 
 def refuses(error: Exception) -> bool:
@@ -17,7 +18,9 @@ def refuses(error: Exception) -> bool:
     """
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    return status in _REFUSING
+    # llama.cpp's server answers 500 to a response format that it does not know.
+    named = any(name in str(error) for name in ("response_format", "json_schema"))
+    return status in _REFUSING or (status == _BROKEN and named)
 
 
 def read_reply(schema: type[Reply], content: object) -> Reply:
