@@ -136,8 +136,9 @@ class MemoryModel(Protocol):
 
     async def generate_text(self, *, system: str, user: str) -> str: ...
 
-    async def generate_structured(self, *, schema: type[Reply], system: str, user: str) -> Reply:
-        ...
+    async def generate_structured(
+        self, *, schema: type[Reply], system: str, user: str
+    ) -> Reply: ...
 
 
 class ConversationMemory(Protocol):
