@@ -41,7 +41,7 @@ def _seconds(python: Path, code: str) -> float:
 
 
 def measure() -> dict[str, float | int | list[str]]:
-    """Packages and size (2^20 bytes, as `du -m`) of a base install; milliseconds of the import alone."""
+    """Packages and size (as `du -m`) of a base install; milliseconds of the import alone."""
     with tempfile.TemporaryDirectory() as folder:
         _run(sys.executable, "-m", "venv", folder)
         python = Path(folder) / "bin" / "python"

@@ -13,11 +13,14 @@ def identifier(name: str, value: object, *, maximum: int = MAX_IDENTIFIER) -> st
     """`value` in NFC: 1 to `maximum` characters, not blank, no control characters."""
     if not isinstance(value, str):
         raise ValueError(f"{name}: must be text")
-    text = unicodedata.normalize("NFC", value)
+    plain = value.isascii()  # every row read back passes here: the common case is quick
+    text = value if plain else unicodedata.normalize("NFC", value)
     if not text.strip():
         raise ValueError(f"{name}: must not be blank")
     if len(text) > maximum:
         raise ValueError(f"{name}: must have at most {maximum} characters")
+    if plain and text.isprintable():
+        return text
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
         raise ValueError(f"{name}: must not hold control characters or lone surrogates")
     return text
