@@ -51,6 +51,17 @@ def succession(
     return new, _closed(first, begins, predecessor_of)
 
 
+def closed_for_known(
+    prior: Memory,
+    known: Memory,
+    predecessor_of: Callable[[Memory], Memory | None],
+    now: datetime,
+) -> tuple[Memory, ...]:
+    """The rows that change where `prior` gives way to a fact that is live already."""
+    first = replace(prior, superseded_by=known.memory_id, updated_at=max(prior.updated_at, now))
+    return _closed(first, now, predecessor_of)
+
+
 def _closed(
     row: Memory, instant: datetime, predecessor_of: Callable[[Memory], Memory | None]
 ) -> tuple[Memory, ...]:

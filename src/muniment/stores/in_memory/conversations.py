@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 from muniment.domain import checks
@@ -13,7 +14,7 @@ from muniment.domain.conversation import (
     complete_message_pairs,
     normalize_conversation_title,
 )
-from muniment.domain.cursor import decode_cursor, encode_cursor
+from muniment.domain.cursor import open_cursor, seal_cursor
 from muniment.domain.memory import MemoryType
 from muniment.domain.realm import realm_of
 from muniment.domain.scope import MemoryScope
@@ -32,6 +33,7 @@ class InMemoryConversations:
     def __init__(self, tables: Tables, embedder: RowEmbedder) -> None:
         self._tables = tables
         self._embedder = embedder
+        self._secret = secrets.token_bytes(32)
 
     async def append_messages(
         self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
@@ -137,7 +139,7 @@ class InMemoryConversations:
         more = len(rest) > limit
         return ConversationPage(
             tuple(_line(conversation, snapshot) for _, conversation in page),
-            encode_cursor(_CURSOR, snapshot, page[-1][0]) if more else None,
+            seal_cursor(self._secret, _CURSOR, snapshot, page[-1][0]) if more else None,
         )
 
     async def rename_conversation(
@@ -236,10 +238,8 @@ class InMemoryConversations:
         if cursor is None:
             snapshot = self._tables.arrival()
             return snapshot, snapshot + 1
-        values = decode_cursor(_CURSOR, cursor)
-        if len(values) != 2 or not all(isinstance(value, int) for value in values):
-            raise ValueError("cursor: unknown or altered")
-        return values[0], values[1]
+        snapshot, before = open_cursor(self._secret, _CURSOR, cursor)
+        return snapshot, before
 
 
 def _key(identity: ConversationIdentity) -> tuple[str, str, str]:

@@ -23,7 +23,7 @@ from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.recalled import recalled_message
-from muniment.stores.supersession import is_live, is_twin, succession
+from muniment.stores.supersession import closed_for_known, is_live, is_twin, succession
 
 _MOST_COMPARED = 1_000
 
@@ -139,7 +139,7 @@ class InMemoryMemories:
             now = self._tables.clock()
             for row in self._tables.visible([audience]):
                 if row.digest == digest and is_twin(row.memory, fact, now):
-                    return StoredFact(row.memory, created=False)
+                    return self._known(audience, row.memory, supersedes)
             if (audience, fact.memory_id) in self._tables.memories:
                 raise InvalidEntryError("memory_id: names another fact already")
             return self._insert_fact(audience, fact, digest, vector, supersedes)
@@ -158,6 +158,21 @@ class InMemoryMemories:
             tables.change(tables.memories[audience, memory.memory_id], memory)
         closed = changed[0].memory_id if changed else None
         return StoredFact(fact, created=True, superseded=closed)
+
+    def _known(self, audience: str, twin: Memory, supersedes: str | None) -> StoredFact:
+        """A fact that is known already still closes the one that it replaces."""
+        tables, now = self._tables, self._tables.clock()
+        prior = tables.memories.get((audience, supersedes or ""))
+        if prior is None or prior.memory == twin or not is_live(prior.memory, now):
+            return StoredFact(twin, created=False)
+        if not is_live(twin, now):
+            return StoredFact(twin, created=False)
+        closed = prior.memory.memory_id
+        for memory in closed_for_known(
+            prior.memory, twin, lambda row: self._before(audience, row), now
+        ):
+            tables.change(tables.memories[audience, memory.memory_id], memory)
+        return StoredFact(twin, created=False, superseded=closed)
 
     def _before(self, audience: str, memory: Memory) -> Memory | None:
         rows = self._tables.predecessors(self._tables.memories[audience, memory.memory_id])

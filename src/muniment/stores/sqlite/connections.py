@@ -60,3 +60,5 @@ def _create_private(path: str) -> None:
     # SQLite gives the journals the mode of the file, so the file's is set before they exist.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if os.path.isfile(path) and os.path.getsize(path) == 0:  # an empty file becomes a database
+        os.chmod(path, 0o600)

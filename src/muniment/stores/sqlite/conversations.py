@@ -16,7 +16,7 @@ from muniment.domain.conversation import (
     complete_message_pairs,
     normalize_conversation_title,
 )
-from muniment.domain.cursor import decode_cursor, encode_cursor
+from muniment.domain.cursor import open_cursor, seal_cursor
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey
 from muniment.domain.scope import MemoryScope
@@ -24,7 +24,7 @@ from muniment.domain.visibility import audience_key, message_audience
 from muniment.errors import InvalidEntryError
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import is_searchable, same_message, spoken
-from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.core import Core, cursor_secret
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.realms import erase
 from muniment.stores.sqlite.rows import (
@@ -169,14 +169,13 @@ class SQLiteConversations:
     ) -> ConversationPage:
         """Newest activity first, as of the first page; `limit` is 1..100."""
         checks.whole("limit", limit, low=1, high=100)
-        position = None if cursor is None else _position(cursor)
         values = {
             "tenant": checks.identifier("tenant_id", tenant_id),
             "user": checks.identifier("user_id", user_id),
             "kind": kind,
             "limit": limit + 1,
         }
-        return await self._core.engine.read_async(lambda db: _page(db, values, position))
+        return await self._core.engine.read_async(lambda db: _page(db, values, cursor))
 
     async def rename_conversation(
         self, identity: ConversationIdentity, *, title: str | None
@@ -290,32 +289,25 @@ def _clear(db: apsw.Connection, identity: ConversationIdentity, conversation: in
     db.execute(SQL["count_removals"], (json_list(sorted(audiences)),))
 
 
-def _page(
-    db: apsw.Connection, values: dict[str, Any], position: tuple[int, int, int, int] | None
-) -> ConversationPage:
-    if position is None:
+def _page(db: apsw.Connection, values: dict[str, Any], cursor: str | None) -> ConversationPage:
+    if cursor is None:
         messages, conversations = db.execute(SQL["arrivals"]).get
         position = (messages, conversations, _LAST, _LAST)
+    else:
+        # The snapshot (last message and conversation in it), then where the page before ended.
+        position = open_cursor(cursor_secret(db), "page", cursor)
     names = ("messages", "conversations", "activity", "id")
     rows = list(db.execute(SQL["list_conversations"], {**values, **_named(names, position)}))
     limit = values["limit"] - 1
     following = None
     if len(rows) > limit:
-        following = encode_cursor("page", *position[:2], *rows[limit - 1][6:])
+        place = (*position[:2], *rows[limit - 1][6:])
+        following = seal_cursor(cursor_secret(db), "page", *place)
     return ConversationPage(tuple(_summary(row) for row in rows[:limit]), following)
 
 
 def _named(names: Sequence[str], values: Sequence[int]) -> dict[str, int]:
     return dict(zip(names, values, strict=True))
-
-
-def _position(cursor: str) -> tuple[int, int, int, int]:
-    """The snapshot (last message and conversation in it), then where the page before ended."""
-    match decode_cursor("page", cursor):
-        case (int(messages), int(conversations), int(activity), int(last)):
-            return messages, conversations, activity, last
-        case _:
-            raise ValueError("cursor: unknown or altered")
 
 
 def _summary(row: Row) -> ConversationSummaryRow:

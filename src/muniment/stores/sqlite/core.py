@@ -104,6 +104,11 @@ class Core:
             raise _mixed(f"of {self._dimension} dimensions")
 
 
+def cursor_secret(db: apsw.Connection) -> bytes:
+    """What seals this file's cursors; made with the file."""
+    return bytes.fromhex(_recorded(db, "cursor_secret") or "")
+
+
 def _mixed(what: str) -> MemoryStoreError:
     return MemoryStoreError(
         f"embeddings {what} cannot be compared with those stored: open the file with the "

@@ -16,7 +16,7 @@ from muniment.ports import StoredFact
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import memory_of, memory_row
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.supersession import handed_back, is_live, is_twin, succession
+from muniment.stores.supersession import closed_for_known, handed_back, is_live, is_twin, succession
 
 
 def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
@@ -74,7 +74,7 @@ def write_fact(
     same = _same_content(db, audience, memory)
     twin = next((row for row in same if is_twin(row, memory, now)), None)
     if twin is not None:
-        return StoredFact(twin, created=False)
+        return _known(db, audience, version, twin, supersedes, now)
     if _find(db, audience, memory.memory_id) is not None:
         raise InvalidEntryError("memory_id: names another fact already")
     # Those that are left are over: expired, or not valid any more.
@@ -89,6 +89,24 @@ def write_fact(
         _replace(db, audience, version, row, fact_key=None)
     write_memory(db, key, memory, vector=vector, fact=is_live(memory, now))
     return StoredFact(memory, created=True, superseded=changed[0].memory_id if changed else None)
+
+
+def _known(
+    db: apsw.Connection,
+    audience: int,
+    version: int,
+    twin: Memory,
+    supersedes: str | None,
+    now: datetime,
+) -> StoredFact:
+    """A fact that is known already still closes the one that it replaces."""
+    prior = None if supersedes is None else _find(db, audience, supersedes)
+    if prior is None or prior == twin or not (is_live(prior, now) and is_live(twin, now)):
+        return StoredFact(twin, created=False)
+    changed = closed_for_known(prior, twin, lambda row: _predecessor(db, audience, row), now)
+    for row in changed:
+        _replace(db, audience, version, row, fact_key=None)
+    return StoredFact(twin, created=False, superseded=prior.memory_id)
 
 
 def _replace(

@@ -108,3 +108,4 @@ CREATE TABLE setting (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+INSERT INTO setting (name, value) VALUES ('cursor_secret', lower(hex(randomblob(32))));
