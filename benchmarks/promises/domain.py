@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from benchmarks.promises.mutation import Mutation, unit
 
+# Two checks stand behind each other here: the promise is broken only without both.
+_CURSOR_CHECKS = """\
+        values = json.loads(body) if zlib.crc32(body).to_bytes(4, "big") == checksum else None
+    except (binascii.Error, ValueError, TypeError, AttributeError, UnicodeError, RecursionError):
+        values = None
+    if not isinstance(values, list) or not values or values[0] != kind:
+        raise ValueError("cursor: unknown or altered")
+    if encode_cursor(*values) != cursor:
+        raise ValueError("cursor: unknown or altered")
+"""
+_NO_CURSOR_CHECKS = """\
+        values = json.loads(body)
+    except (binascii.Error, ValueError, TypeError, AttributeError, UnicodeError, RecursionError):
+        values = None
+    if not isinstance(values, list) or not values or values[0] != kind:
+        raise ValueError("cursor: unknown or altered")
+"""
 _VISIBILITY = ("tests/property/test_visibility.py",)
 
 DOMAIN = (
@@ -12,35 +29,35 @@ DOMAIN = (
         "domain/scope.py",
         'MemoryScope.PROJECT: ("tenant_id", "project_id"),',
         'MemoryScope.PROJECT: ("tenant_id",),',
-        unit("domain", "each_scope_keys_on_its_fields"),
+        unit("promises_visibility", "an_owner_who_differs_in_one_field_sees_nothing"),
     ),
     Mutation(
         "a USER memory needs the caller's user",
         "domain/scope.py",
         'MemoryScope.USER: ("tenant_id", "user_id"),',
         'MemoryScope.USER: ("tenant_id",),',
-        unit("domain", "each_scope_keys_on_its_fields"),
+        unit("promises_visibility", "an_owner_who_differs_in_one_field_sees_nothing"),
     ),
     Mutation(
         "a SESSION memory needs the caller's session",
         "domain/scope.py",
         'MemoryScope.SESSION: ("tenant_id", "user_id", "session_id"),',
         'MemoryScope.SESSION: ("tenant_id", "user_id"),',
-        unit("domain", "each_scope_keys_on_its_fields"),
+        unit("promises_visibility", "an_owner_who_differs_in_one_field_sees_nothing"),
     ),
     Mutation(
         "a RUN memory needs the caller's run",
         "domain/scope.py",
         'MemoryScope.RUN: ("tenant_id", "user_id", "session_id", "run_id"),',
         'MemoryScope.RUN: ("tenant_id", "user_id", "session_id"),',
-        unit("domain", "each_scope_keys_on_its_fields"),
+        unit("promises_visibility", "an_owner_who_differs_in_one_field_sees_nothing"),
     ),
     Mutation(
         "a TENANT memory needs the caller's tenant",
         "domain/scope.py",
         'MemoryScope.TENANT: ("tenant_id",),',
         "MemoryScope.TENANT: (),",
-        unit("domain", "each_scope_keys_on_its_fields"),
+        unit("promises_visibility", "an_owner_who_differs_in_one_field_sees_nothing"),
     ),
     Mutation(
         "a field missing on both sides is no match",
@@ -68,7 +85,7 @@ DOMAIN = (
         "domain/visibility.py",
         "json.dumps([MemoryScope(scope).value, *values]",
         'json.dumps(["any", *values]',
-        _VISIBILITY,
+        unit("promises_visibility", "no_two_scopes_share_an_audience"),
     ),
     Mutation(
         "messages are the user's own audience",
@@ -122,9 +139,16 @@ DOMAIN = (
     Mutation(
         "an altered cursor is an error",
         "domain/cursor.py",
-        'values = json.loads(body) if zlib.crc32(body).to_bytes(4, "big") == checksum else None',
-        "values = json.loads(body)",
+        _CURSOR_CHECKS,
+        _NO_CURSOR_CHECKS,
         unit("promises_cursor", "every_altered_character_of_a_cursor_is_noticed"),
+    ),
+    Mutation(
+        "a cursor has one spelling",
+        "domain/cursor.py",
+        "if encode_cursor(*values) != cursor:",
+        "if False:",
+        unit("promises_cursor", "a_cursor_is_spelled_in_one_way_only"),
     ),
     Mutation(
         "a cursor of another kind is an error",

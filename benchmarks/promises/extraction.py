@@ -108,7 +108,7 @@ EXTRACTION = (
         "extraction/dedup.py",
         "if not differs(row.content, fact.content):",
         "if True:",
-        unit("extraction", "a_change_is_not_taken_for_a_restatement"),
+        unit("promises_writes", "another_number_or_a_negation_is_news_however_similar"),
     ),
     Mutation(
         "an echo of what is known is no new fact",

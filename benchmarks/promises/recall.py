@@ -17,7 +17,7 @@ RECALL = (
         "context/ranking.py",
         "/ max(1, len(own))",
         "/ max(1, len(anchor.entity_ids))",
-        unit("ranking_and_rendering", "entities_count_by_the_share_of_the_memorys_own"),
+        unit("promises_turn", "few_of_many_entities_count_for_little"),
     ),
     Mutation(
         "importance is a factor of the score",
@@ -95,11 +95,7 @@ RECALL = (
         "context/candidates.py",
         "and memory.is_valid_at(wanted.as_of or wanted.now)",
         "",
-        unit(
-            "recall",
-            "what_a_foreign_repository_should_not_have_given_is_dropped",
-            "a_separate_index_is_hydrated_and_never_believed",
-        ),
+        unit("promises_turn", "an_index_cannot_bring_back_what_is_no_longer_true"),
     ),
     Mutation(
         "a separate index is not believed about trust",

@@ -20,11 +20,11 @@ SQLITE = (
         kit("sqlite", _FOREIGN_ID),
     ),
     Mutation(
-        "SQLite: a memory of another's id is not deleted",
+        "SQLite: of one id in several scopes the narrowest is deleted",
         "stores/sqlite/memories.py",
-        "if audience.id in places:",
-        "if True:",
-        kit("sqlite", _FOREIGN_ID),
+        "min(held, key=lambda audience: places[audience])",
+        "held[-1]",
+        kit("sqlite", "memories:an_id_that_several_scopes_use_means_the_narrowest"),
     ),
     Mutation(
         "SQLite: an expired memory is not given",

@@ -112,7 +112,7 @@ STORES = (
         "stores/in_memory/conversations.py",
         "if key[:2] == mine",
         "if key[0] == mine[0]",
-        kit("in_memory", "conversations:only_ones_own_conversations_are_listed_by_kind"),
+        unit("promises_stores", "a_list_of_conversations_holds_the_users_own_alone"),
     ),
     Mutation(
         "in memory: working state ends with its time",

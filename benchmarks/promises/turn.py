@@ -52,11 +52,7 @@ TURN = (
         "context/summary.py",
         "return tuple(messages[place + 1 :])",
         "return tuple(messages[place:])",
-        unit(
-            "rolling_summary",
-            "past_the_trigger_what_is_older_than_the_kept_messages_is_folded_in",
-            "covered_messages_leave_the_window_and_are_never_summarized_again",
-        ),
+        unit("promises_turn", "the_last_covered_message_leaves_the_window_too"),
     ),
     Mutation(
         "covered messages are never summarized again",
@@ -98,7 +94,7 @@ TURN = (
         "context/folding.py",
         "if lines and left < 0:",
         "if False:",
-        unit("rolling_summary", "many_large_messages_take_several_bounded_calls"),
+        unit("promises_turn", "one_call_of_a_summary_reads_a_bounded_part_of_a_long_history"),
     ),
     Mutation(
         "a rewrite that is far too long is refused",

@@ -33,3 +33,12 @@ def test_a_body_under_the_checksum_of_another_is_an_error() -> None:
 def test_a_cursor_of_another_kind_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown or altered"):
         decode_cursor("page", encode_cursor("conversation", "monday"))
+
+
+def test_a_cursor_is_spelled_in_one_way_only() -> None:
+    for session in ("monday", "tuesdays", "wednesday"):
+        cursor = encode_cursor("page", session)
+        for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_":
+            if last != cursor[-1]:
+                with pytest.raises(ValueError, match="unknown or altered"):
+                    decode_cursor("page", cursor[:-1] + last)

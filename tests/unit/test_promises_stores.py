@@ -141,3 +141,10 @@ async def test_a_generated_title_leaves_a_title_by_hand_alone(store: Any) -> Non
     await store.conversations.create(identity, title="By hand")
     assert not await store.conversations.set_generated_title(identity, title="Generated")
     assert await store.conversations.get_title(identity) == "By hand"
+
+
+async def test_a_list_of_conversations_holds_the_users_own_alone(store: Any) -> None:
+    await store.conversations.create(conversation(ANA), title="Of Ana")
+    await store.conversations.create(conversation(BOB), title="Of Bob")
+    page = await store.conversations.list_conversations(tenant_id="acme", user_id="ana")
+    assert [line.title for line in page.conversations] == ["Of Ana"]

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from muniment import MemoryOwner, WorkingMemory
+from muniment import MemoryOwner, MemoryPolicy, WorkingMemory
+from muniment.extraction.dedup import Restatements
 from muniment.extraction.scoping import clamp_importance
+from tests.doubles.repositories import ForeignRepository, WordIndex
+from tests.doubles.turn import NOW, fact
 
 RUN = MemoryOwner("acme", user_id="ana", principal_id="key", session_id="s", run_id="r")
 
@@ -57,3 +60,23 @@ async def test_a_state_that_is_handed_in_stays_the_callers_own() -> None:
     await working.update(RUN, state)
     state["seen"].append("b")
     assert await working.scratch(RUN) == {"seen": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("proposed", "restates"),
+    [
+        ("Ana owns 2 cats.", True),
+        ("Ana owns 3 cats", False),
+        ("Ana no longer owns 2 cats; none of 2", False),
+    ],
+)
+async def test_another_number_or_a_negation_is_news_however_similar(
+    proposed: str, restates: bool
+) -> None:
+    repository = ForeignRepository(NOW)
+    known = await repository.save(fact("known", "Ana owns 2 cats"))
+    restatements = Restatements(
+        MemoryPolicy(), repository, index=WordIndex(repository, similarity=0.99)
+    )
+    found = await restatements.of(fact("new", proposed), [1.0], now=NOW)
+    assert found == (known if restates else None)
