@@ -34,7 +34,8 @@ def _put(db: apsw.Connection, name: str) -> None:
 
 
 def _names(db: apsw.Connection) -> list[str]:
-    return [row[0] for row in db.execute("SELECT name FROM setting ORDER BY name")]
+    written = "SELECT name FROM setting WHERE name != 'cursor_secret' ORDER BY name"
+    return [row[0] for row in db.execute(written)]
 
 
 def _modes(folder: Path) -> list[int]:
