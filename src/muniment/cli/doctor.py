@@ -18,6 +18,7 @@ from muniment.cli import options
 from muniment.cli.exits import FAILED, one_line
 from muniment.cli.output import console, print_json, say, table
 from muniment.cli.running import configured_url, not_there_yet
+from muniment.settings import load_settings
 
 Found = TypeVar("Found")
 
@@ -112,6 +113,9 @@ def _how_to_get(extra: str) -> str:
 
 
 def _embedder() -> Finding:
+    settings = _tried(load_settings)
+    if not isinstance(settings, Exception) and settings.embedder == "none":
+        return Finding("embedder", "ok", "switched off by MUNIMENT_EMBEDDER: recall by words only")
     if all(find_spec(module) for module in _EXTRAS["local"]):
         return Finding("embedder", "ok", "local, no network")
     detail = "none: recall by words only"
