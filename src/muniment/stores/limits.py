@@ -12,6 +12,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import with_user
 from muniment.domain.visibility import audience_key
 from muniment.errors import InvalidEntryError, MemoryScopeError
+from muniment.governance.tokens import estimate_tokens
 
 MAX_TEXT_BYTES = 8192
 MAX_METADATA_BYTES = 4096
@@ -55,11 +56,6 @@ def _extent(value: object) -> tuple[int, int]:
     return 1 + max((d for d, _ in below), default=0), len(below) + sum(n for _, n in below)
 
 
-def estimated_tokens(text: str) -> int:
-    """One token per three UTF-8 bytes, rounded up."""
-    return -(-len(text.encode()) // 3)
-
-
 def within_tokens(memories: Iterable[Memory], max_tokens: int | None) -> tuple[Memory, ...]:
     """In the order given, what fits the budget; one that does not is passed over."""
     if max_tokens is None:
@@ -67,7 +63,7 @@ def within_tokens(memories: Iterable[Memory], max_tokens: int | None) -> tuple[M
     kept: list[Memory] = []
     left = max_tokens
     for memory in memories:
-        cost = estimated_tokens(memory.content)
+        cost = estimate_tokens(memory.content)
         if cost <= left:
             kept.append(memory)
             left -= cost
