@@ -1,0 +1,59 @@
+-- What a text costs in a prompt, by the store's estimator; one token for 3 bytes until then.
+ALTER TABLE memory ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
+UPDATE memory SET tokens = (octet_length(content) + 2) / 3;
+
+-- Where a memory came from, by session: what an erased session's facts are found by.
+CREATE INDEX memory_source ON memory (tenant, user, source_session_id)
+    WHERE source_session_id IS NOT NULL;
+
+-- One row a tenant with memories: what quotas are held against, kept by the triggers below.
+CREATE TABLE tenant (
+    tenant TEXT PRIMARY KEY,
+    entries INTEGER NOT NULL,
+    tokens INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO tenant SELECT tenant, count(*), sum(tokens) FROM memory GROUP BY tenant;
+
+CREATE TRIGGER memory_counted AFTER INSERT ON memory BEGIN
+    INSERT INTO tenant VALUES (new.tenant, 1, new.tokens)
+    ON CONFLICT DO UPDATE SET entries = entries + 1, tokens = tokens + excluded.tokens;
+END;
+
+CREATE TRIGGER memory_recounted AFTER UPDATE OF tokens ON memory
+WHEN new.tokens <> old.tokens BEGIN
+    UPDATE tenant SET tokens = tokens + new.tokens - old.tokens WHERE tenant = new.tenant;
+END;
+
+CREATE TRIGGER memory_uncounted AFTER DELETE ON memory BEGIN
+    UPDATE tenant SET entries = entries - 1, tokens = tokens - old.tokens
+    WHERE tenant = old.tenant;
+    DELETE FROM tenant WHERE tenant = old.tenant AND entries = 0;
+END;
+
+-- What searches served, by UTC day (YYYY-MM-DD).
+CREATE TABLE served (
+    tenant TEXT NOT NULL,
+    day TEXT NOT NULL,
+    searches INTEGER NOT NULL,
+    entries INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (tenant, day)
+) STRICT, WITHOUT ROWID;
+
+-- `derived_from`, resolved: which row was derived from which.
+CREATE TABLE derivation (
+    source INTEGER NOT NULL REFERENCES memory (seq) ON DELETE CASCADE,
+    derived INTEGER NOT NULL REFERENCES memory (seq) ON DELETE CASCADE,
+    PRIMARY KEY (source, derived)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX derivation_derived ON derivation (derived);
+
+-- Audit records that are durable with their change and not yet in the log.
+CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    at TEXT NOT NULL,
+    event TEXT NOT NULL,
+    realm TEXT,
+    data TEXT NOT NULL
+) STRICT;
