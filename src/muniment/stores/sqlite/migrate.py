@@ -59,7 +59,7 @@ def require_ours(connection: apsw.Connection, newest: int | None = None) -> None
 def _require_fts5(connection: apsw.Connection) -> None:
     modules = connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")
     if modules.fetchone() is None:
-        raise MemoryStoreError("this SQLite was built without FTS5; install the package `apsw-sqlite3mc`")
+        raise MemoryStoreError("this SQLite has no FTS5; install the package `apsw-sqlite3mc`")
 
 
 def _held(connection: apsw.Connection, newest: int) -> int:
