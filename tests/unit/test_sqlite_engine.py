@@ -168,3 +168,15 @@ async def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
     again = Engine(tmp_path / "memory.db")
     assert len(await again.read_async(_names)) == 20
     again.close()
+
+
+async def test_a_statement_left_open_never_makes_later_reads_stale(engine: Engine) -> None:
+    kept: list[apsw.Cursor] = []
+
+    def careless(db: apsw.Connection) -> None:
+        kept.append(db.execute("SELECT name FROM setting UNION ALL SELECT 'more'"))
+        kept[0].fetchone()
+
+    await engine.read_async(careless)
+    await engine.write_async(lambda db: _put(db, "later"))
+    assert await engine.read_async(_names) == ["later"]

@@ -98,6 +98,7 @@ class Readers:
                     with store_errors():
                         connection = self._connect()
                 read.run(connection)
+                connection = _usable(connection)
             except MemoryStoreError as error:
                 read.future.set_exception(error)
             finally:
@@ -106,6 +107,18 @@ class Readers:
             del read
         if connection is not None:
             connection.close()
+
+
+def _usable(connection: apsw.Connection) -> apsw.Connection | None:
+    """The connection, unless a statement of the read is still open.
+
+    Such a statement keeps its snapshot, and every later read of the connection would be answered
+    from the past without a word. One release of the driver leaves statements open by itself.
+    """
+    if connection.txn_state("main") == apsw.SQLITE_TXN_NONE:
+        return connection
+    connection.close(True)
+    return None
 
 
 def _in_snapshot(connection: apsw.Connection, job: Job[Answer]) -> Answer:
