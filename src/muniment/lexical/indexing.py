@@ -7,14 +7,40 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from operator import itemgetter
 
-from muniment.lexical.marks import marks_of
-from muniment.lexical.words import plain_words, stored_terms, words
+from muniment.lexical.marks import marks_from, word_marks
+from muniment.lexical.words import MAX_WORD_CHARACTERS, plain_words, stored_terms, words
 
 BYTES_PER_TERM = 10
 """A term's hash (8 bytes) and its count (2 bytes), little-endian."""
 
 _MOST_COUNTED = 0xFFFF
+_ONCE = struct.pack("<H", 1)
+_MOST_KNOWN = 65_536
+
+Known = tuple[int | None, int]
+_HASH, _MARKS = itemgetter(0), itemgetter(1)
+
+
+class _KnownWords(dict[str, Known]):
+    """For each folded word seen its one term's hash (None where it has several) and its marks.
+
+    Looking a word up costs what a dictionary does, which is what makes indexing fast. Emptied
+    when it is full; long words, of which there is no end, are not kept.
+    """
+
+    def __missing__(self, word: str) -> Known:
+        terms = stored_terms(word)
+        known = (term_hash(terms[0]) if len(terms) == 1 else None, word_marks(word))
+        if len(word) <= MAX_WORD_CHARACTERS:
+            if len(self) >= _MOST_KNOWN:
+                self.clear()
+            self[word] = known
+        return known
+
+
+_KNOWN = _KnownWords()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +60,29 @@ class IndexedText:
 def index_text(text: str, *, name: str | None = None) -> IndexedText:
     """Index ``text``, found by its speaker's ``name`` too."""
     folded = plain_words(text)
-    counts = Counter([term_hash(term) for word in folded for term in stored_terms(word)])
-    length = counts.total()
+    known = list(map(_KNOWN.__getitem__, folded))
+    counts = Counter(map(_HASH, known))
+    if None in counts:  # a word of a script without spaces is stored under several terms
+        del counts[None]
+        counts.update(term_hash(term) for word in folded for term in _several_terms(word))
+    length = total = counts.total()
     for word in words(name) if name else ():
         counts[term_hash(word)] += 1
         counts[name_hash(word)] += 1
-    ordered = sorted(counts.items())
-    hashes = struct.pack(f"<{len(ordered)}Q", *[term for term, _ in ordered])
-    tallies = struct.pack(f"<{len(ordered)}H", *[min(n, _MOST_COUNTED) for _, n in ordered])
-    return IndexedText(hashes + tallies, marks_of(text, folded), length)
+        total += 2
+    marks = marks_from(text, folded, map(_MARKS, known))
+    return IndexedText(_packed(counts, total), marks, length)
+
+
+def _packed(counts: Counter[int], total: int) -> bytes:
+    ordered = sorted(counts)
+    hashes = struct.pack(f"<{len(ordered)}Q", *ordered)
+    if len(ordered) == total:
+        return hashes + _ONCE * total
+    tallies = list(map(counts.__getitem__, ordered))
+    if total > _MOST_COUNTED:
+        tallies = [min(tally, _MOST_COUNTED) for tally in tallies]
+    return hashes + struct.pack(f"<{len(ordered)}H", *tallies)
 
 
 @lru_cache(maxsize=65_536)
@@ -56,3 +96,8 @@ def name_hash(word: str) -> int:
     """The number that stands for a word of a speaker's name, apart from the same word in text."""
     digest = blake2b(word.encode(), digest_size=8, person=b"name").digest()
     return int.from_bytes(digest, "little")
+
+
+def _several_terms(word: str) -> list[str]:
+    terms = stored_terms(word)
+    return terms if len(terms) > 1 else []

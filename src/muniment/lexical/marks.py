@@ -8,7 +8,7 @@ flags stay unset, and the ranking falls back to words and meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from itertools import pairwise
 
@@ -38,6 +38,8 @@ class Mark(IntFlag):
     ASKS_ONLY = 1 << 19
     PERSON = 1 << 20
 
+
+_TIME, _PLACE = int(Mark.TIME), int(Mark.PLACE)
 
 READ_CHARACTERS = 8_000
 """Marks are read off the beginning of a text: they say what kind it is, not all it holds."""
@@ -84,7 +86,8 @@ _MONTH_PREPOSITIONS = "in since on of until last next this early late mid"
 _BEFORE_MONTH = frozenset(_MONTH_PREPOSITIONS.split())
 _MONTHS_THAT_ARE_WORDS = frozenset({"may", "march"})
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th|am|pm)")
-_NAMED = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]")
+_NAMED = re.compile(r" (?<=[a-z,] )[A-Z][A-Za-z]")  # a literal first: found at memory's speed
+_PLACE_PREPOSITIONS = frozenset({"in", "at", "to", "from", "near", "around", "visited", "visiting"})
 _NAMED_PLACE = re.compile(r"\b(?:in|at|to|from|near|around|visited|visiting) (?:the )?[A-Z][a-z]")
 _QUESTION_MARKS = ("?", "？", "؟")
 _SENTENCE_END = re.compile(r"[.!。！]\s|[.!。！]\Z")
@@ -101,19 +104,43 @@ def _by_word(lists: dict[Mark, str]) -> dict[str, int]:
 _BY_WORD = _by_word(_WORDS)
 _BY_OPENING = _by_word(_OPENINGS)
 
+_MAKES_TIME = 1 << 40
+_BEFORE_PLACE = 1 << 41
+_STORED = _MAKES_TIME - 1
+"""What is kept of :func:`word_marks`; the bits above only say where it is worth looking."""
+
 
 def marks_of(text: str, words: Sequence[str]) -> int:
     """The flags of ``text`` as one number; ``words`` are its folded words."""
-    marks = _BY_OPENING.get(words[0], 0) if words else 0
-    for word in words:
-        marks |= _BY_WORD.get(word, 0)
-        if word[0].isdigit():
-            marks |= _of_number(word)
-        elif word.endswith("n't"):
-            marks |= int(Mark.NEGATES)
-        elif word.endswith("ed") and len(word) > 4:
-            marks |= int(Mark.PAST)
-    return marks | _of_pairs(words) | _of_signs(text[:READ_CHARACTERS])
+    return marks_from(text, words, map(word_marks, words))
+
+
+def marks_from(text: str, words: Sequence[str], each: Iterable[int]) -> int:
+    """:func:`marks_of` where :func:`word_marks` of ``each`` word is known."""
+    found = _BY_OPENING.get(words[0], 0) if words else 0
+    for bits in set(each):
+        found |= bits
+    if found & _MAKES_TIME and not found & _TIME:
+        found |= _of_pairs(words)
+    read = text if len(text) <= READ_CHARACTERS else text[:READ_CHARACTERS]
+    found |= _of_ascii_signs(read, found) if read.isascii() else _of_signs(read)
+    return found & _STORED
+
+
+def word_marks(word: str) -> int:
+    """What one folded word says, wherever it stands, for :func:`marks_from`."""
+    marks = _BY_WORD.get(word, 0)
+    if word[0].isdigit():
+        marks |= _of_number(word)
+    elif word.endswith("n't"):
+        marks |= int(Mark.NEGATES)
+    elif word.endswith("ed") and len(word) > 4:
+        marks |= int(Mark.PAST)
+    if word in _UNITS or word in _MONTHS_THAT_ARE_WORDS:
+        marks |= _MAKES_TIME
+    if word.rpartition("'")[2] in _PLACE_PREPOSITIONS:
+        marks |= _BEFORE_PLACE
+    return marks
 
 
 def _of_number(word: str) -> int:
@@ -124,24 +151,47 @@ def _of_number(word: str) -> int:
 def _of_pairs(words: Sequence[str]) -> int:
     for one, other in pairwise(words):
         if other in _UNITS and (one in _BEFORE_UNIT or one.isdigit()):
-            return int(Mark.TIME)
+            return _TIME
         if other in _MONTHS_THAT_ARE_WORDS and one in _BEFORE_MONTH:
-            return int(Mark.TIME)
+            return _TIME
     return 0
 
 
+def _of_ascii_signs(text: str, found: int) -> int:
+    # In ASCII a preposition that the pattern finds is the end of one of the words.
+    marks = _of_signs_of_any_text(text)
+    if "?" in text:
+        marks |= _asks(text)
+    if found & _BEFORE_PLACE and not found & _PLACE and _NAMED_PLACE.search(text):
+        marks |= _PLACE
+    return marks
+
+
 def _of_signs(text: str) -> int:
-    marks = Mark(0)
+    marks = _of_signs_of_any_text(text)
     if any(sign in text for sign in _QUESTION_MARKS):
-        marks |= Mark.ASKS if _SENTENCE_END.search(text) else Mark.ASKS | Mark.ASKS_ONLY
-    if "!" in text or "！" in text:
-        marks |= Mark.EXCLAIMS
-    if '"' in text or "“" in text or "「" in text:
-        marks |= Mark.QUOTES
-    if "://" in text or "www." in text:
-        marks |= Mark.LINKS
-    if _NAMED.search(text):
-        marks |= Mark.NAMED
+        marks |= _asks(text)
+    if "！" in text:
+        marks |= int(Mark.EXCLAIMS)
+    if "“" in text or "「" in text:
+        marks |= int(Mark.QUOTES)
     if _NAMED_PLACE.search(text):
-        marks |= Mark.PLACE
-    return int(marks)
+        marks |= _PLACE
+    return marks
+
+
+def _of_signs_of_any_text(text: str) -> int:
+    marks = 0
+    if "!" in text:
+        marks |= int(Mark.EXCLAIMS)
+    if '"' in text:
+        marks |= int(Mark.QUOTES)
+    if "://" in text or "www." in text:
+        marks |= int(Mark.LINKS)
+    if _NAMED.search(text):
+        marks |= int(Mark.NAMED)
+    return marks
+
+
+def _asks(text: str) -> int:
+    return int(Mark.ASKS) if _SENTENCE_END.search(text) else int(Mark.ASKS | Mark.ASKS_ONLY)

@@ -36,10 +36,19 @@ _UNSPACED = re.compile(
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
 )
 _CYRILLIC = re.compile("[\u0400-\u04ff]+")
-_LETTERS_WITHOUT_PARTS = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ħ": "h"}
-)
-_APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\uff07": "'", "\u2018": "'"})
+_REPLACED = {
+    "ł": "l",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "ı": "i",
+    "æ": "ae",
+    "œ": "oe",
+    "þ": "th",
+    "ħ": "h",
+} | {"\u2019": "'", "\u02bc": "'", "\uff07": "'", "\u2018": "'"}
+_TO_REPLACE = re.compile(f"[{''.join(_REPLACED)}]")
+_TYPOGRAPHIC = (("\u2019", "'"), ("\u2018", "'"), *((sign, " ") for sign in "“”–—…"))
 _stemmers = threading.local()
 
 
@@ -56,8 +65,9 @@ def asked_words(text: str) -> list[str]:
 
 def plain_words(text: str) -> list[str]:
     """The folded words of ``text`` before stemming; a run without spaces is one word."""
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+    plain = text if text.isascii() else _without_typography(text)
+    if plain.isascii():
+        return _ASCII_WORD.findall(plain.lower())
     return list(_unicode_words(fold(text)))
 
 
@@ -71,7 +81,7 @@ def fold(text: str) -> str:
     visible = _INVISIBLE.sub("", valid.replace("\u200d", ""))
     parts = unicodedata.normalize("NFKD", visible.casefold())
     whole = unicodedata.normalize("NFKC", _DIACRITICS.sub("", _keep_short_i(parts)))
-    return whole.casefold().translate(_LETTERS_WITHOUT_PARTS).translate(_APOSTROPHES)
+    return _TO_REPLACE.sub(lambda found: _REPLACED[found.group()], whole.casefold())
 
 
 def stored_terms(word: str) -> list[str]:
@@ -99,6 +109,14 @@ def stem(word: str) -> str:
     return short
 
 
+def _without_typography(text: str) -> str:
+    # Most text that is not ASCII is so by quotes and dashes alone, which divide words as ' and
+    # blanks do: it need not go the long way.
+    for sign, plain in _TYPOGRAPHIC:
+        text = text.replace(sign, plain)
+    return text
+
+
 def _keep_short_i(parts: str) -> str:
     # In Cyrillic the breve of й makes another letter, which endings (and so stems) depend on.
     return parts.replace("\u0438\u0306", "\u0439")
@@ -115,7 +133,9 @@ def _unicode_words(folded: str) -> Iterator[str]:
 
 def _spaced_words(folded: str) -> Iterator[str]:
     for word in word_iter(folded, emoji=True, regional_indicator=True):
-        if word.isascii():
+        if word.isalnum():
+            yield word
+        elif word.isascii():
             yield from _ASCII_WORD.findall(word)
         else:
             yield from (part for part in _INNER_BREAK.split(word) if part)
