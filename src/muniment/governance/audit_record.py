@@ -20,6 +20,8 @@ from muniment.errors import AuditError
 GENESIS = "0" * 64
 MAX_RECORD_BYTES = 64 * 1024
 MAX_EVENT_LENGTH = 256
+MAX_SEQUENCE = 10**18
+RECORD_ID = "record_id"
 MAX_DATA_DEPTH = 32
 REDACTED = "**********"
 
@@ -60,6 +62,33 @@ class AuditRecord:
 
     def _fields(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A record that is in no log yet: `id` is its own for ever, `time` as in AuditRecord."""
+
+    id: str
+    time: str
+    event: str
+    realm: str | None
+    data: Mapping[str, Any]
+
+    @classmethod
+    def checked(
+        cls, record_id: str, time: str, event: str, realm: RealmKey | None, data: Mapping[str, Any]
+    ) -> AuditEntry:
+        """An entry that fits a record wherever the log then stands; AuditError otherwise."""
+        event, plain = checked_event(event), checked_data(data)
+        entry = cls(record_id, time, event, realm_text(realm), plain)
+        entry.following(MAX_SEQUENCE, GENESIS).line()
+        return entry
+
+    def following(self, records: int, last_hash: str) -> AuditRecord:
+        """The record of this entry as the next after `records` others."""
+        data = {**self.data, RECORD_ID: self.id}
+        sealed = AuditRecord(records + 1, self.time, self.event, self.realm, data, last_hash)
+        return sealed.sealed()
 
 
 def read_record(line: bytes, *, sequence: int, previous_hash: str) -> AuditRecord:

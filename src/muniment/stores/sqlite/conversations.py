@@ -22,14 +22,17 @@ from muniment.domain.realm import RealmKey
 from muniment.domain.scope import MemoryScope
 from muniment.domain.visibility import audience_key, message_audience
 from muniment.errors import InvalidEntryError
+from muniment.governance import events
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import is_searchable, same_message, spoken
+from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core, cursor_secret
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.realms import erase
 from muniment.stores.sqlite.rows import (
     Row,
     instant_of,
+    memory_of,
     message_of,
     message_row,
     micros,
@@ -62,14 +65,13 @@ class SQLiteConversations:
             return
         texts = [spoken(m.content, m.name) for m in given if is_searchable(m)]
         vectors = await self._core.embedder.many(texts)
-        now = micros(self._core.clock())
 
-        def job(db: apsw.Connection) -> None:
-            admitted = iter(self._core.admit(db, vectors))
+        def job(change: Change) -> None:
+            admitted = iter(self._core.admit(change.db, vectors))
             paired = [(m, next(admitted) if is_searchable(m) else None) for m in given]
-            _append(db, identity, paired, now)
+            _append(change, identity, paired)
 
-        await self._core.engine.write_async(job)
+        await self._core.change(job)
 
     async def recent_messages(
         self, identity: ConversationIdentity, *, limit: int
@@ -119,12 +121,12 @@ class SQLiteConversations:
     async def clear_messages(self, identity: ConversationIdentity) -> None:
         """Delete the conversation's messages and the summary that covered them."""
 
-        def job(db: apsw.Connection) -> None:
-            held = _conversation(db, identity)
+        def job(change: Change) -> None:
+            held = _conversation(change.db, identity)
             if held is not None:
-                _clear(db, identity, held[0])
+                _clear(change, identity, held[0])
 
-        await self._core.engine.write_async(job)
+        await self._core.change(job, may_wait=True)
 
     # -- sessions --------------------------------------------------------------------------
 
@@ -134,8 +136,7 @@ class SQLiteConversations:
         """Make the conversation known; an existing one stays as it is."""
         kind = checks.identifier("kind", kind, maximum=32)
         title = normalize_conversation_title(title)
-        now = micros(self._core.clock())
-        await self._core.engine.write_async(lambda db: _open(db, identity, now, kind, title))
+        await self._core.change(lambda change: _open(change, identity, kind, title))
 
     async def exists(self, identity: ConversationIdentity, *, kind: str | None = None) -> bool:
         """Whether the conversation is known, of `kind` where one is named."""
@@ -144,17 +145,17 @@ class SQLiteConversations:
 
     async def delete(self, identity: ConversationIdentity) -> bool:
         """Delete the conversation with its messages and the memories of its own scopes."""
-        realm = RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
-        now = self._core.clock()
+        realm = _realm(identity)
 
-        def job(db: apsw.Connection) -> bool:
-            held = _conversation(db, identity)
-            if held is None:
+        def job(change: Change) -> bool:
+            if _conversation(change.db, identity) is None:
                 return False
-            erase(db, realm, now)
+            gone = erase(change, realm)
+            counts = {"messages": gone.messages, "memories": gone.entries}
+            change.record(events.CONVERSATION_DELETED, realm, **counts)
             return True
 
-        return await self._core.engine.write_async(job)
+        return await self._core.change(job, may_wait=True)
 
     # -- directory -------------------------------------------------------------------------
 
@@ -199,9 +200,19 @@ class SQLiteConversations:
         self, statement: str, identity: ConversationIdentity, title: str | None
     ) -> bool:
         values = (identity.tenant_id, identity.user_id, identity.session_id, title)
-        return await self._core.engine.write_async(
-            lambda db: db.execute(SQL[statement], values).fetchone() is not None
-        )
+
+        def job(change: Change) -> bool:
+            if change.db.execute(SQL[statement], values).fetchone() is None:
+                return False
+            by_hand = statement == "rename"
+            change.record(events.CONVERSATION_RENAMED, _realm(identity), by_hand=by_hand)
+            return True
+
+        return await self._core.change(job)
+
+
+def _realm(identity: ConversationIdentity) -> RealmKey:
+    return RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
 
 
 def _conversation(db: apsw.Connection, identity: ConversationIdentity) -> Row | None:
@@ -211,12 +222,15 @@ def _conversation(db: apsw.Connection, identity: ConversationIdentity) -> Row | 
 
 
 def _open(
-    db: apsw.Connection,
+    change: Change,
     identity: ConversationIdentity,
-    now: int,
     kind: str = "chat",
     title: str | None = None,
 ) -> int:
+    """The conversation's number; it is made where there is none."""
+    held = _conversation(change.db, identity)
+    if held is not None:
+        return int(held[0])
     values = {
         "tenant": identity.tenant_id,
         "user": identity.user_id,
@@ -224,21 +238,20 @@ def _open(
         "kind": kind,
         "title": title,
         "by_hand": int(title is not None),
-        "now": now,
+        "now": micros(change.now),
     }
-    db.execute(SQL["open_conversation"], values)
-    held = _conversation(db, identity)
-    assert held is not None  # noqa: S101 - just inserted
-    return int(held[0])
+    change.db.execute(SQL["open_conversation"], values)
+    change.record(events.CONVERSATION_CREATED, _realm(identity), kind=kind)
+    return change.db.last_insert_rowid()
 
 
 def _append(
-    db: apsw.Connection,
+    change: Change,
     identity: ConversationIdentity,
     messages: Sequence[tuple[ConversationMessage, bytes | None]],
-    now: int,
 ) -> None:
-    conversation = _open(db, identity, now)
+    db, now = change.db, micros(change.now)
+    conversation = _open(change, identity)
     ids = json_list([message.message_id for message, _ in messages])
     rows = db.execute(SQL["held_messages"], (conversation, ids))
     held = {message.message_id: message for message in map(message_of, rows)}
@@ -257,6 +270,7 @@ def _append(
         index = (None, None, None) if text is None else (text.terms, text.marks, text.length)
         head = (conversation, audience, changed, now, *index, vector)
         db.execute(SQL["append_message"], (*head, *message_row(message)))
+    change.record(events.CONVERSATION_APPENDED, _realm(identity), messages=len(fresh))
 
 
 def _newest(
@@ -279,14 +293,19 @@ def _newest_pairs(
         size *= 4
 
 
-def _clear(db: apsw.Connection, identity: ConversationIdentity, conversation: int) -> None:
-    audiences = {row[0] for row in db.execute(SQL["clear_messages"], (conversation,))}
+def _clear(change: Change, identity: ConversationIdentity, conversation: int) -> None:
+    db = change.db
+    cleared = [row[0] for row in db.execute(SQL["clear_messages"], (conversation,))]
+    audiences = set(cleared)
     owner = MemoryOwner(
         identity.tenant_id, user_id=identity.user_id, session_id=identity.session_id
     )
     key = audience_key(MemoryScope.SESSION, owner)
-    audiences |= {row[0] for row in db.execute(SQL["delete_summary"], (key,))}
+    for row in db.execute(SQL["delete_summary"], (key,)).fetchall():
+        audiences.add(row[0])
+        change.record_memory(events.MEMORY_DELETED, memory_of(row[1:]))
     db.execute(SQL["count_removals"], (json_list(sorted(audiences)),))
+    change.record(events.CONVERSATION_CLEARED, _realm(identity), messages=len(cleared))
 
 
 def _page(db: apsw.Connection, values: dict[str, Any], cursor: str | None) -> ConversationPage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
@@ -12,11 +13,13 @@ from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
+from muniment.stores.sqlite.change import Change, ChangeJob
 from muniment.stores.sqlite.engine import Engine
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
 from muniment.stores.sqlite.statements import SQL
 
 Clock = Callable[[], datetime]
+Answer = TypeVar("Answer")
 
 _MODEL, _WIDTH = "embedding_model", "embedding_width"
 _BYTES_A_NUMBER = 4
@@ -48,6 +51,19 @@ class Core:
         self.images = Images(image_bytes)
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    async def change(self, job: ChangeJob[Answer], *, may_wait: bool = False) -> Answer:
+        """Run a job that writes memories or conversations; done once it is durable.
+
+        What it records is in the audit log by then. Where the log is damaged or missing,
+        AuditError before anything changes; a job that `may_wait` goes on, its records waiting.
+        """
+        now = self.clock()
+        return await self.engine.write_async(
+            lambda db: job(Change(db, now, None)), needs_log=not may_wait
+        )
 
     # -- vectors: one model a file ---------------------------------------------------------
 

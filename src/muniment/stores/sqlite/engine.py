@@ -108,13 +108,14 @@ class Engine:
 
     # -- writing ---------------------------------------------------------------------------
 
-    async def write_async(self, job: Job[Answer]) -> Answer:
+    async def write_async(self, job: Job[Answer], *, needs_log: bool = False) -> Answer:
         """Run `job` in a transaction that others may share; done once it is durable.
 
-        A write that began is not undone by cancellation.
+        A write that began is not undone by cancellation. One that `needs_log` does not begin
+        where an audit log is configured and unfit: AuditError.
         """
         writer = await self.open_async()
-        return await asyncio.wrap_future(writer.submit(job))
+        return await asyncio.wrap_future(writer.submit(job, needs_log=needs_log))
 
     async def truncate_log_async(self) -> bool:
         """Write the journal back and empty it; False while a reader still needs it."""

@@ -19,6 +19,7 @@ from muniment.evidence.score import score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.sqlite.asks import Ask, excluded_seqs, hydrate
+from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import audiences_of, json_list
 from muniment.stores.sqlite.rows import memory_of, micros
@@ -46,11 +47,11 @@ class SQLiteMemories:
         key, stored = checked_memory(memory)
         made = await self._core.embedder.one(stored.content)
 
-        def job(db: apsw.Connection) -> Memory:
-            (vector,) = self._core.admit(db, [made])
-            return write_memory(db, key, stored, vector=vector)
+        def job(change: Change) -> Memory:
+            (vector,) = self._core.admit(change.db, [made])
+            return write_memory(change, key, stored, vector=vector)
 
-        return await self._core.engine.write_async(job)
+        return await self._core.change(job)
 
     async def get(self, caller: MemoryOwner, memory_id: str) -> Memory | None:
         """The memory of this id, narrowest scope first; None where there is none for `caller`."""
@@ -83,19 +84,20 @@ class SQLiteMemories:
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `get` answers, or an expired row; what it had replaced is current again."""
-        keys, now = audiences(caller), self._core.clock()
+        keys = audiences(caller)
 
-        def job(db: apsw.Connection) -> bool:
-            values = (str(memory_id), json_list(keys), micros(now))
+        def job(change: Change) -> bool:
+            db, values = change.db, (str(memory_id), json_list(keys), micros(change.now))
             places = {row[0]: row[1] for row in db.execute(SQL["memory_place"], values)}
             held = [each.id for each in audiences_of(db, keys) if each.id in places]
             if not held:
                 return False
             # The order is narrow to wide, and sorting keeps it among those that have not expired.
-            remove_memory(db, min(held, key=lambda audience: places[audience]), memory_id, now)
+            place = min(held, key=lambda audience: places[audience])
+            remove_memory(change, place, memory_id)
             return True
 
-        return await self._core.engine.write_async(job)
+        return await self._core.change(job, may_wait=True)
 
     # -- index -----------------------------------------------------------------------------
 
@@ -107,13 +109,14 @@ class SQLiteMemories:
         key, stored = checked_memory(memory)
         made = await self._core.embedder.one(stored.content) if embedding is None else None
 
-        def job(db: apsw.Connection) -> None:
-            vector = self._vector(db, made, embedding)
+        def job(change: Change) -> None:
+            vector = self._vector(change.db, made, embedding)
             if vector is not None:
-                audience, changed = touch(db, key)
-                db.execute(SQL["set_vector"], (audience, stored.memory_id, vector, changed))
+                audience, changed = touch(change.db, key)
+                values = (audience, stored.memory_id, vector, changed)
+                change.db.execute(SQL["set_vector"], values)
 
-        await self._core.engine.write_async(job)
+        await self._core.change(job)
 
     def _vector(
         self, db: apsw.Connection, made: bytes | None, given: Sequence[float] | None
@@ -227,13 +230,12 @@ class SQLiteMemories:
         """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
         key, stored = checked_memory(memory)
         made = await self._core.embedder.one(stored.content) if embedding is None else None
-        now = self._core.clock()
 
-        def job(db: apsw.Connection) -> StoredFact:
-            vector = self._vector(db, made, embedding)
-            return write_fact(db, key, stored, supersedes=supersedes, vector=vector, now=now)
+        def job(change: Change) -> StoredFact:
+            vector = self._vector(change.db, made, embedding)
+            return write_fact(change, key, stored, supersedes=supersedes, vector=vector)
 
-        return await self._core.engine.write_async(job)
+        return await self._core.change(job)
 
 
 def trust_floor(trust: Trust | None) -> int:

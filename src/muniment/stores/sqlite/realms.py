@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 import apsw
 
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
+from muniment.governance import events
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import Row, memory_of
 from muniment.stores.sqlite.statements import SQL
@@ -69,12 +70,26 @@ def count(db: apsw.Connection, realm: RealmKey) -> int:
     return int(db.execute(SQL["count_covered"], parts_of(realm)).get)
 
 
-def erase(db: apsw.Connection, realm: RealmKey, now: datetime) -> ErasureResult:
+def erased(change: Change, realm: RealmKey) -> ErasureResult:
+    """Like `erase`, and recorded as the erasure of the realm."""
+    result = erase(change, realm)
+    change.record(
+        events.REALM_ERASED,
+        realm,
+        entries=result.entries,
+        sessions=result.sessions,
+        messages=result.messages,
+        working_states=result.working_states,
+    )
+    return result
+
+
+def erase(change: Change, realm: RealmKey) -> ErasureResult:
     """Remove memories, conversations and working state that the realm covers.
 
     A memory outside the realm that one inside had replaced is current again.
     """
-    gone = _hand_back(db, realm, now)
+    db, gone = change.db, _hand_back(change, realm)
     gone += [row[0] for row in db.execute(SQL["erase_memories"], parts_of(realm))]
     messages: list[int] = []
     sessions = states = 0
@@ -88,12 +103,12 @@ def erase(db: apsw.Connection, realm: RealmKey, now: datetime) -> ErasureResult:
     return ErasureResult(len(gone), sessions, len(messages), states)
 
 
-def _hand_back(db: apsw.Connection, realm: RealmKey, now: datetime) -> list[int]:
+def _hand_back(change: Change, realm: RealmKey) -> list[int]:
     """Delete the replacements of what stays, one by one; the audiences of those deleted."""
     gone: list[int] = []
-    while rows := _replacements(db, realm):
+    while rows := _replacements(change.db, realm):
         for audience, memory_id in dict.fromkeys(rows):
-            remove_memory(db, audience, memory_id, now)
+            remove_memory(change, audience, memory_id)
             gone.append(audience)
     return gone
 

@@ -9,6 +9,7 @@ import apsw
 from muniment.domain.realm import RealmKey
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import spoken
+from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.realms import parts_of
 from muniment.stores.sqlite.rows import Row
@@ -24,7 +25,7 @@ async def reindex(core: Core, realm: RealmKey | None) -> int:
     vectors stay as they are.
     """
     if realm is None and core.embedder.present:
-        await core.engine.write_async(core.forget_model)
+        await core.change(lambda change: core.forget_model(change.db))
     done = [await _reindex_kind(core, kind, realm) for kind in ("memory", "message")]
     if realm is None:
         core.reindexing = False
@@ -37,7 +38,7 @@ async def _reindex_kind(core: Core, kind: str, realm: RealmKey | None) -> int:
     keep = realm is not None or not core.embedder.present
     while rows := await core.engine.read_async(_texts(kind, realm, after)):
         vectors = await core.embedder.many([spoken(row[3], row[4]) for row in rows])
-        await core.engine.write_async(_write(core, kind, rows, vectors, keep=keep))
+        await core.change(_write(core, kind, rows, vectors, keep=keep))
         after, done = rows[-1][0], done + len(rows)
     return done
 
@@ -49,10 +50,11 @@ def _texts(kind: str, realm: RealmKey | None, after: int) -> Callable[[apsw.Conn
 
 def _write(
     core: Core, kind: str, rows: list[Row], vectors: list[bytes | None], *, keep: bool
-) -> Callable[[apsw.Connection], None]:
+) -> Callable[[Change], None]:
     index = [index_text(row[3], name=row[4]) for row in rows]
 
-    def job(db: apsw.Connection) -> None:
+    def job(change: Change) -> None:
+        db = change.db
         admitted = core.admit(db, vectors)
         versions = {row[1]: _touch(db, row[1]) for row in rows}
         for (seq, audience, changed, *_), text, vector in zip(rows, index, admitted, strict=True):

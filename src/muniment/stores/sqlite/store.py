@@ -96,8 +96,7 @@ class AsyncSQLiteStore:
     async def erase(self, place: Scope | MemoryOwner) -> ErasureResult:
         """Remove everything that the realm covers, and its bytes from file and journal."""
         realm: RealmKey = realm_key(place)
-        now = self._core.clock()
-        result = await self._core.engine.write_async(lambda db: realms.erase(db, realm, now))
+        result = await self._core.change(lambda change: realms.erased(change, realm), may_wait=True)
         self._core.images.drop()
         await self._core.engine.truncate_log_async()
         return result

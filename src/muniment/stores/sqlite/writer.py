@@ -23,10 +23,15 @@ _MOST_IN_ONE_COMMIT = 256
 
 @dataclass(slots=True)
 class _Waiting:
-    """A job and who waits for it. One that is `apart` runs outside a transaction."""
+    """A job and who waits for it.
+
+    One that is `apart` runs outside a transaction; one that `needs_log` only while the audit
+    log, where there is one, can take its records.
+    """
 
     job: Job[Any]
     apart: bool
+    needs_log: bool
     future: Future[Any] = field(default_factory=Future)
 
 
@@ -42,9 +47,11 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="muniment-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job[Answer], *, apart: bool = False) -> Future[Answer]:
+    def submit(
+        self, job: Job[Answer], *, apart: bool = False, needs_log: bool = False
+    ) -> Future[Answer]:
         """Queue a job. Its failure undoes its own changes only."""
-        waiting = _Waiting(job, apart)
+        waiting = _Waiting(job, apart, needs_log)
         with self._lock:
             if self._closed:
                 raise MemoryStoreError("the store is closed")

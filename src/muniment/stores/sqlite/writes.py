@@ -11,8 +11,10 @@ import apsw
 from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.errors import InvalidEntryError
+from muniment.governance import events
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
+from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.rows import memory_of, memory_row
 from muniment.stores.sqlite.statements import SQL
@@ -26,10 +28,14 @@ def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
 
 
 def write_memory(
-    db: apsw.Connection, key: str, memory: Memory, *, vector: bytes | None, fact: bool = False
+    change: Change, key: str, memory: Memory, *, vector: bytes | None, fact: bool = False
 ) -> Memory:
     """Insert or update one row of an audience; the same content keeps the vector it has."""
-    audience, changed = touch(db, key)
+    audience, changed = touch(change.db, key)
+    if change.audited:
+        held = _find(change.db, audience, memory.memory_id)
+        event = events.MEMORY_SAVED if held is None else events.MEMORY_UPDATED
+        change.record_memory(event, memory)
     indexed, digest = index_text(memory.content), _digest(memory)
     values = {
         **memory_row(memory),
@@ -42,39 +48,42 @@ def write_memory(
         "length": indexed.length,
         "vector": vector,
     }
-    db.execute(SQL["save_memory"], values)
+    change.db.execute(SQL["save_memory"], values)
     return memory
 
 
-def remove_memory(db: apsw.Connection, audience: int, memory_id: str, now: datetime) -> None:
+def remove_memory(change: Change, audience: int, memory_id: str) -> None:
     """Delete a row; what it had replaced is current again, unless the same is live elsewhere."""
+    db, now = change.db, change.now
     row: Any = db.execute(SQL["delete_memory"], (audience, memory_id)).fetchone()
     version = int(db.execute(SQL["count_removals"], (json_list([audience]),)).get)
     deleted, was_fact = memory_of(row[1:]), row[0] is not None
+    change.record_memory(events.MEMORY_DELETED, deleted)
     prior = _predecessor(db, audience, deleted)
     if prior is None or _live_elsewhere(db, audience, prior, now):
         return
     reopened = handed_back(prior, deleted)
     fact = was_fact and is_live(reopened, now)
     _replace(db, audience, version, reopened, fact_key=_digest(reopened) if fact else None)
+    change.record_memory(events.MEMORY_REOPENED, reopened)
 
 
 def write_fact(
-    db: apsw.Connection,
+    change: Change,
     key: str,
     memory: Memory,
     *,
     supersedes: str | None,
     vector: bytes | None,
-    now: datetime,
 ) -> StoredFact:
     """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
+    db, now = change.db, change.now
     memory = replace(memory, content_hash=_digest(memory))
     audience, version = touch(db, key)
     same = _same_content(db, audience, memory)
     twin = next((row for row in same if is_twin(row, memory, now)), None)
     if twin is not None:
-        return _known(db, audience, version, twin, supersedes, now)
+        return _known(change, audience, version, twin, supersedes)
     if _find(db, audience, memory.memory_id) is not None:
         raise InvalidEntryError("memory_id: names another fact already")
     # Those that are left are over: expired, or not valid any more.
@@ -85,28 +94,30 @@ def write_fact(
         memory, changed = succession(
             memory, prior, lambda row: _predecessor(db, audience, row), now
         )
-    for row in changed:
-        _replace(db, audience, version, row, fact_key=None)
-    write_memory(db, key, memory, vector=vector, fact=is_live(memory, now))
+    _close(change, audience, version, changed)
+    write_memory(change, key, memory, vector=vector, fact=is_live(memory, now))
     return StoredFact(memory, created=True, superseded=changed[0].memory_id if changed else None)
 
 
 def _known(
-    db: apsw.Connection,
-    audience: int,
-    version: int,
-    twin: Memory,
-    supersedes: str | None,
-    now: datetime,
+    change: Change, audience: int, version: int, twin: Memory, supersedes: str | None
 ) -> StoredFact:
     """A fact that is known already still closes the one that it replaces."""
+    db, now = change.db, change.now
     prior = None if supersedes is None else _find(db, audience, supersedes)
     if prior is None or prior == twin or not (is_live(prior, now) and is_live(twin, now)):
         return StoredFact(twin, created=False)
     changed = closed_for_known(prior, twin, lambda row: _predecessor(db, audience, row), now)
-    for row in changed:
-        _replace(db, audience, version, row, fact_key=None)
+    _close(change, audience, version, changed)
     return StoredFact(twin, created=False, superseded=prior.memory_id)
+
+
+def _close(change: Change, audience: int, version: int, rows: tuple[Memory, ...]) -> None:
+    """Put the rows of a succession in their places; the first is the one that was replaced."""
+    for row in rows:
+        _replace(change.db, audience, version, row, fact_key=None)
+    for row in rows[:1]:
+        change.record_memory(events.MEMORY_SUPERSEDED, row, superseded_by=row.superseded_by)
 
 
 def _replace(

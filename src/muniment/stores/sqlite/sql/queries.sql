@@ -133,7 +133,7 @@ DELETE FROM message WHERE conversation = ?1 RETURNING audience;
 
 -- name: delete_summary
 DELETE FROM memory WHERE audience = (SELECT id FROM audience WHERE key = ?1)
-    AND memory_type = 'summary' RETURNING audience;
+    AND memory_type = 'summary' RETURNING audience, {memory};
 
 -- name: list_conversations
 SELECT session, kind, title, created_at,
@@ -304,3 +304,6 @@ DELETE FROM memory WHERE audience = ?1 AND memory_id = ?2 RETURNING fact_key, {m
 
 -- name: set_vector
 UPDATE memory SET vector = ?3, changed = ?4 WHERE audience = ?1 AND memory_id = ?2;
+
+-- name: put_outbox
+INSERT INTO outbox (id, at, event, realm, data) VALUES (?1, ?2, ?3, ?4, ?5);
