@@ -234,3 +234,55 @@ class DocumentRetriever(Protocol):
     """Passages for a question, for answers with citations."""
 
     async def retrieve(self, query: str, *, tenant_id: str) -> Sequence[Mapping[str, Any]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRequest:
+    """What is kept of a request that came with an idempotency key: no text, only ids.
+
+    `fingerprint` identifies endpoint, session and body; `answer_id` is the stored answer's
+    message, and `envelope` the JSON around it, once there is one.
+    """
+
+    fingerprint: str
+    session_id: str
+    question_id: str
+    answer_id: str | None = None
+    envelope: str | None = None
+
+
+class ServiceRecords(Protocol):
+    """What replicas of a service share beside the memory: leases and keyed requests.
+
+    A lease and a session's keyed requests are gone with its conversation.
+    """
+
+    async def acquire(
+        self, identity: ConversationIdentity, *, holder: str, ttl_seconds: float
+    ) -> float:
+        """0 where `holder` has the session's lease now; else seconds until it may be free."""
+        ...
+
+    async def renew(
+        self, identity: ConversationIdentity, *, holder: str, ttl_seconds: float
+    ) -> bool:
+        """Keep the lease for longer; False where it is not `holder`'s any more."""
+        ...
+
+    async def release(self, identity: ConversationIdentity, *, holder: str) -> None: ...
+
+    async def begin(
+        self, tenant_id: str, user_id: str, key: str, request: KeyedRequest, *, ttl_seconds: int
+    ) -> KeyedRequest:
+        """Keep `request` under the user's key; the one that is kept already, where there is."""
+        ...
+
+    async def finish(
+        self, tenant_id: str, user_id: str, key: str, *, answer_id: str, envelope: str
+    ) -> None:
+        """Note the answer of a kept request."""
+        ...
+
+    async def sizes(self) -> Mapping[str, int]:
+        """How much the store holds, by kind, quickly; MemoryStoreError where it cannot answer."""
+        ...

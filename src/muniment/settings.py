@@ -49,7 +49,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 
     MemoryConfigurationError is one line with the variable, the problem and the allowed range.
     """
-    read = _Reader(os.environ if environment is None else environment)
+    read = reader(environment)
     settings = Settings(
         database_url=read.text("DATABASE_URL") or read.text("CONTROL_DB_URL") or DEFAULT_URL,
         policy=_policy(read),
@@ -60,7 +60,12 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     return settings
 
 
-class _Reader:
+def reader(environment: Mapping[str, str] | None = None) -> Reader:
+    """A reader of `environment` (the process's own by default)."""
+    return Reader(os.environ if environment is None else environment)
+
+
+class Reader:
     """Variables by name: ours, or the same name under the other prefix. Blank means unset."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -121,7 +126,7 @@ class _Reader:
             _log.warning("settings with the prefix %s were read; ours is %s", OTHER_PREFIX, PREFIX)
 
 
-def _policy(read: _Reader) -> MemoryPolicy:
+def _policy(read: Reader) -> MemoryPolicy:
     if not read.flag("MEMORY_ENABLED", True):
         return MemoryPolicy.disabled()
     values: dict[str, Any] = {"recall_messages": "user", "retention": _retention(read)}
@@ -136,7 +141,7 @@ def _policy(read: _Reader) -> MemoryPolicy:
         raise read.error(_variable(name), problem) from None
 
 
-def _policy_value(read: _Reader, name: str, text: str) -> Any:
+def _policy_value(read: Reader, name: str, text: str) -> Any:
     """`text` as the kind that the field's default has; its range is the policy's to check."""
     default = getattr(_DEFAULTS, name)
     if isinstance(default, bool):
@@ -149,7 +154,7 @@ def _policy_value(read: _Reader, name: str, text: str) -> Any:
     return text if number is None else number
 
 
-def _retention(read: _Reader) -> MemoryRetention:
+def _retention(read: Reader) -> MemoryRetention:
     days = {
         scope: read.whole(
             f"MEMORY_RETENTION_DAYS_{scope.upper()}", default, low=0, high=MAX_RETENTION_DAYS
@@ -159,7 +164,7 @@ def _retention(read: _Reader) -> MemoryRetention:
     return MemoryRetention(days["session"], days["user"], days["project"])
 
 
-def _model(read: _Reader) -> ModelSettings | None:
+def _model(read: Reader) -> ModelSettings | None:
     name = read.text("MODEL")
     base_url = read.text("MODEL_BASE_URL")
     if name is None:

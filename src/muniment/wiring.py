@@ -34,6 +34,7 @@ from muniment.ports import (
     MemoryIndex,
     MemoryModel,
     MemoryRepository,
+    ServiceRecords,
     WorkingMemoryStore,
 )
 from muniment.settings import ModelSettings, load_settings
@@ -70,6 +71,9 @@ class AsyncStore(Protocol):
 
     @property
     def working(self) -> WorkingMemoryStore: ...
+
+    @property
+    def service(self) -> ServiceRecords: ...
 
     async def history(self, owner: MemoryOwner, memory_id: str, /) -> tuple[Memory, ...]: ...
 

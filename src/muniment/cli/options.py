@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-DEFAULT_TENANT = "DEFAULT"
-DEFAULT_USER = "DEFAULT_USER"
+from muniment.domain import identifiers
+
+DEFAULT_TENANT = identifiers.DEFAULT_TENANT
+DEFAULT_USER = identifiers.DEFAULT_USER
 
 _OPERATOR = "Identity (trusted-operator use: nothing checks that you are this owner)"
 

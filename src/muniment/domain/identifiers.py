@@ -5,6 +5,9 @@ from __future__ import annotations
 import secrets
 import time
 
+DEFAULT_TENANT = "DEFAULT"
+DEFAULT_USER = "DEFAULT_USER"  # the command line's, and a service's without authentication
+
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32, lower case
 
 

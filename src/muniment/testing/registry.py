@@ -20,6 +20,7 @@ class Capability(StrEnum):
     RECALL = "recall"
     CONVERSATIONS = "conversations"
     WORKING = "working"
+    SERVICE = "service"
     REALMS = "realms"
     DURABILITY = "durability"
 

@@ -108,8 +108,7 @@ class InMemoryConversations:
             conversation = self._held(identity)
             if conversation is None:
                 return False
-            self._tables.clear_messages(conversation)
-            del self._tables.conversations[_key(identity)]
+            self._tables.remove_conversation(conversation)
             self._forget_session(identity, summaries_only=False)
             return True
 

@@ -15,6 +15,7 @@ from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.in_memory.conversations import InMemoryConversations
 from muniment.stores.in_memory.memories import InMemoryMemories
+from muniment.stores.in_memory.service import InMemoryService
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
 from muniment.stores.in_memory.working import InMemoryWorking
 from muniment.stores.recalled import is_searchable
@@ -24,7 +25,7 @@ from muniment.stores.supersession import chronological
 class InMemoryStore:
     """Everything in this process, gone with it. Safe for several threads.
 
-    `memories`, `conversations` and `working` are its ports; `clock` gives aware times.
+    `memories`, `conversations`, `working` and `service` are its ports; `clock` gives aware times.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class InMemoryStore:
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
         self.working = InMemoryWorking(self._tables)
+        self.service = InMemoryService(self._tables)
 
     async def open(self) -> Self:
         """Ready as it is: there is nothing to open."""
@@ -78,11 +80,7 @@ class InMemoryStore:
             for row in entries:
                 self._tables.remove(row)
             gone = [c for c in self._tables.conversations.values() if key.covers(c.realm)]
-            messages = sum(map(self._tables.clear_messages, gone))
-            for conversation in gone:
-                identity = conversation.identity
-                names = (identity.tenant_id, identity.user_id, identity.session_id)
-                del self._tables.conversations[names]
+            messages = sum(map(self._tables.remove_conversation, gone))
             return ErasureResult(len(entries), len(gone), messages, self._erase_working(key))
 
     async def reindex(self) -> int:

@@ -87,6 +87,7 @@ class Tables:
         self.conversations: dict[ConversationKey, Conversation] = {}
         self.working: dict[WorkingKey, WorkingRow] = {}
         self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
+        self.on_conversation_gone: list[Callable[[ConversationKey], None]] = []
         self._arrivals = itertools.count(1)
 
     def arrival(self) -> int:
@@ -151,6 +152,16 @@ class Tables:
         self.images[conversation.audience].remove(gone)
         conversation.messages.clear()
         return len(gone)
+
+    def remove_conversation(self, conversation: Conversation) -> int:
+        """Delete a conversation and whatever ends with it; how many messages it had."""
+        messages = self.clear_messages(conversation)
+        identity = conversation.identity
+        key = (identity.tenant_id, identity.user_id, identity.session_id)
+        del self.conversations[key]
+        for told in self.on_conversation_gone:
+            told(key)
+        return messages
 
 
 def _seconds(instant: datetime | None, missing: float) -> float:

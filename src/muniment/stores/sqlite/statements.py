@@ -1,4 +1,4 @@
-"""The named statements of `sql/queries.sql`."""
+"""The named statements of the files in `sql/`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ _HEAD = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 def _load() -> dict[str, str]:
-    text = (resources.files("muniment.stores.sqlite") / "sql" / "queries.sql").read_text("utf-8")
-    parts = _HEAD.split(text)
-    return {name: _filled(part) for name, part in zip(parts[1::2], parts[2::2], strict=True)}
+    folder = resources.files("muniment.stores.sqlite") / "sql"
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    found: dict[str, str] = {}
+    for file in files:
+        parts = _HEAD.split(file.read_text("utf-8"))
+        found |= {name: _filled(part) for name, part in zip(parts[1::2], parts[2::2], strict=True)}
+    return found
 
 
 def _filled(statement: str) -> str:

@@ -21,17 +21,18 @@ from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.rows import micros
+from muniment.stores.sqlite.service import SQLiteService
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 
 
 class AsyncSQLiteStore:
     """Conversations, memories and working state in one SQLite file.
 
-    `memories`, `conversations` and `working` implement the ports; the store's own methods take a
-    realm (or an owner). Use as an async context manager, or `open` and `aclose` it; the first
-    call opens it otherwise. `synchronous` is SQLite's level: FULL, NORMAL or EXTRA; `image_bytes`
-    bounds what is kept in memory for searching. Raises MemoryStoreError where the file cannot
-    be used.
+    `memories`, `conversations`, `working` and `service` implement the ports; the store's own
+    methods take a realm (or an owner). Use as an async context manager, or `open` and `aclose`
+    it; the first call opens it otherwise. `synchronous` is SQLite's level: FULL, NORMAL or
+    EXTRA; `image_bytes` bounds what is kept in memory for searching. Raises MemoryStoreError
+    where the file cannot be used.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class AsyncSQLiteStore:
         self.memories = SQLiteMemories(self._core)
         self.conversations = SQLiteConversations(self._core)
         self.working = SQLiteWorkingMemory(self._core)
+        self.service = SQLiteService(self._core)
 
     async def open(self, *, reindexing: bool = False) -> AsyncSQLiteStore:
         """Open and migrate the file; answers the store itself.
