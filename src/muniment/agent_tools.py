@@ -33,6 +33,7 @@ from muniment.ports import MemoryEmbedder, MemoryIndex, MemoryRepository
 TOOL_SOURCE = "agent_tool"
 MAX_CONTENT_CHARACTERS = 4_000
 READABLE = (MemoryScope.TENANT, MemoryScope.PROJECT, MemoryScope.USER, MemoryScope.SESSION)
+_OWNER_FIELDS = tuple(MemoryOwner.__dataclass_fields__)
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
 
 
@@ -68,7 +69,16 @@ class _ToolArguments(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, values: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if value is not None}
+        """An owner field is refused whatever it holds, so only our own fields may be null."""
+        known = cls.model_fields
+        return {k: value for k, value in values.items() if value is not None or k not in known}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError("must not be true or false")
+        return value
 
 
 class SearchArguments(_ToolArguments):
@@ -228,7 +238,7 @@ def _arguments(kind: type[_Arguments], values: Mapping[str, Any]) -> _Arguments:
         return kind.model_validate(dict(values))
     except ValidationError as error:
         fields = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
-        known = sorted(fields & set(kind.model_fields))
+        known = sorted(fields & {*kind.model_fields, *_OWNER_FIELDS})
         problem = f"bad arguments: {', '.join(known)}" if known else "arguments not accepted here"
         allowed = ", ".join(kind.model_fields)
         raise InvalidEntryError(f"{problem}; there are {allowed}, and no owner fields") from None

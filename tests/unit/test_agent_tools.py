@@ -58,9 +58,12 @@ async def test_what_is_stored_is_found_again(repository: ForeignRepository) -> N
 async def test_an_owner_field_from_a_model_is_an_error(
     tool: str, values: dict[str, Any], field: str, repository: ForeignRepository
 ) -> None:
-    with pytest.raises(InvalidEntryError) as caught:
-        await tools(repository).call(tool, {**values, field: "bob-secret"})
-    assert "bob-secret" not in str(caught.value)
+    for given in ("bob-secret", None, True):
+        with pytest.raises(InvalidEntryError) as caught:
+            await tools(repository).call(tool, {**values, field: given})
+        assert "bob-secret" not in str(caught.value)
+        assert "no owner fields" in str(caught.value)
+        assert field == "owner" or f"bad arguments: {field}" in str(caught.value)
     assert repository.rows == {}
 
 
@@ -112,6 +115,8 @@ async def test_a_written_scope_only_ever_narrows(
         {"content": "x", "memory_type": "summary"},
         {"content": "x", "importance": 2},
         {"content": "x", "importance": float("nan")},
+        {"content": "x", "importance": True},
+        {"content": True},
         {"content": "The password is hunter2"},
         {"content": "a nul \x00"},
         {"content": "lone \ud800"},
@@ -135,6 +140,7 @@ async def test_bad_arguments_store_nothing(
         {"query": ""},
         {"query": "tea", "limit": 0},
         {"query": "tea", "limit": 11},
+        {"query": "tea", "limit": True},
         {"query": "tea", "scope": "global"},
         {"query": "tea", "scope": "run"},
     ],
