@@ -99,3 +99,16 @@ def test_the_same_session_name_of_another_user_is_another_session(
     assert shown["title"] is None
     call("sessions", "delete", "boats", "--yes", *bo)
     assert everything_of_ana(call, memory_id) == before
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_chats_imported_by_another_owner_add_to_no_session_of_anas(
+    call: Call, memory_id: str, other: tuple[str, ...], tmp_path: Path
+) -> None:
+    message = {"role": "user", "content": "A tuba.", "created_at": "2026-01-02T03:04:05Z"}
+    (tmp_path / "lines").write_text(json.dumps({**message, "session_id": "boats", "title": "Mine"}))
+    before = everything_of_ana(call, memory_id)
+    code, out, _ = call("import-chats", "lines", *other, "--json")
+    assert (code, json.loads(out)["stored"]) == (0, 1)
+    assert everything_of_ana(call, memory_id) == before
+    assert "tuba" not in call("recall", "tuba", *ANA, "--json")[1]

@@ -22,6 +22,11 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
+def error_console() -> Console:
+    """Standard error as it is now: what is no result."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False, stderr=True)
+
+
 def unicode_output() -> bool:
     """Whether standard output can show block characters."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
