@@ -14,8 +14,8 @@ from muniment.domain.visibility import is_message_audience, message_audience
 from muniment.evidence.score import Scored
 from muniment.ports import Candidate
 from muniment.stores.recalled import recalled_message
+from muniment.stores.rows import memory_of, message_of
 from muniment.stores.sqlite.images import json_list
-from muniment.stores.sqlite.rows import memory_of, message_of
 from muniment.stores.sqlite.statements import SQL
 
 _MESSAGE = "message"

@@ -25,11 +25,7 @@ from muniment.errors import InvalidEntryError
 from muniment.governance import events
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import is_searchable, same_message, spoken
-from muniment.stores.sqlite.change import Change
-from muniment.stores.sqlite.core import Core, cursor_secret
-from muniment.stores.sqlite.images import json_list
-from muniment.stores.sqlite.realms import erase
-from muniment.stores.sqlite.rows import (
+from muniment.stores.rows import (
     Row,
     instant_of,
     memory_of,
@@ -37,6 +33,10 @@ from muniment.stores.sqlite.rows import (
     message_row,
     micros,
 )
+from muniment.stores.sqlite.change import Change
+from muniment.stores.sqlite.core import Core, cursor_secret
+from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.realms import erase
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import touch
 

@@ -15,7 +15,7 @@ import apsw
 from muniment.domain.visibility import is_message_audience
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.lexical.indexing import IndexedText
-from muniment.stores.sqlite.rows import Row
+from muniment.stores.rows import Row
 from muniment.stores.sqlite.statements import SQL
 
 _MICROS = 1_000_000

@@ -18,11 +18,11 @@ from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
+from muniment.stores.rows import memory_of, micros
 from muniment.stores.sqlite.asks import Ask, excluded_seqs, hydrate
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import audiences_of, json_list
-from muniment.stores.sqlite.rows import memory_of, micros
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import (
     remove_memory,

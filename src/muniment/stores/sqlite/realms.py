@@ -10,9 +10,9 @@ from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
 from muniment.governance import events
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.rows import Row, memory_of
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
-from muniment.stores.sqlite.rows import Row, memory_of
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import remove_memory
 from muniment.stores.supersession import chronological

@@ -9,10 +9,10 @@ import apsw
 from muniment.domain.realm import RealmKey
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import spoken
+from muniment.stores.rows import Row
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.realms import parts_of
-from muniment.stores.sqlite.rows import Row
 from muniment.stores.sqlite.statements import SQL
 
 _BATCH = 256

@@ -8,8 +8,8 @@ import apsw
 
 from muniment.domain.conversation import ConversationIdentity
 from muniment.ports import KeyedRequest
+from muniment.stores.rows import micros
 from muniment.stores.sqlite.core import Core
-from muniment.stores.sqlite.rows import micros
 from muniment.stores.sqlite.statements import SQL
 
 _MICROS = 1_000_000

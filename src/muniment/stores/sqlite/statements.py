@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib import resources
 
-from muniment.stores.sqlite.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS
+from muniment.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS
 
 _HEAD = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 

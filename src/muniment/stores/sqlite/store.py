@@ -13,6 +13,7 @@ from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.rows import micros
 from muniment.stores.sqlite import realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
 from muniment.stores.sqlite.core import Clock, Core
@@ -20,7 +21,6 @@ from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
 from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
-from muniment.stores.sqlite.rows import micros
 from muniment.stores.sqlite.service import SQLiteService
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 

@@ -10,8 +10,8 @@ import apsw
 
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.working import checked_state, checked_ttl, working_key
+from muniment.stores.rows import dumps, micros
 from muniment.stores.sqlite.core import Core
-from muniment.stores.sqlite.rows import dumps, micros
 from muniment.stores.sqlite.statements import SQL
 
 

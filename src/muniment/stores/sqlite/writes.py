@@ -14,9 +14,9 @@ from muniment.errors import InvalidEntryError
 from muniment.governance import events
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
+from muniment.stores.rows import memory_of, memory_row
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
-from muniment.stores.sqlite.rows import memory_of, memory_row
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.supersession import closed_for_known, handed_back, is_live, is_twin, succession
 
