@@ -114,4 +114,4 @@ def weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
     if not total:
         return np.zeros(len(held))
     bits = held[:, None] >> np.arange(len(idf), dtype=np.uint32) & np.uint32(1)
-    return bits @ idf / total
+    return np.asarray(np.vecdot(bits.astype(np.float64), idf) / total)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
 from muniment.domain.conversation import ConversationMessage, ConversationRole
+from muniment.domain.frozen import freeze_mapping
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
+from muniment.domain.trust import Trust
+from muniment.domain.unchecked import unchecked
+
+# A message was checked when it was made, and every recall makes a hundred of these.
+_memory = unchecked(Memory)
 
 
 def is_searchable(message: ConversationMessage) -> bool:
@@ -30,20 +40,35 @@ def recalled_message(
 
     ``metadata`` says who spoke: ``role``, and ``name`` where the message has one.
     """
-    named = {} if message.name is None else {"name": message.name}
-    return Memory(
-        memory_id=message.message_id,
-        scope=MemoryScope.SESSION if session_only else MemoryScope.USER,
-        memory_type=MemoryType.CONVERSATION,
-        owner=MemoryOwner(
-            tenant_id, user_id=user_id, session_id=session_id if session_only else None
-        ),
-        content=message.content,
-        metadata={"role": message.role.value, **named},
-        created_at=message.created_at,
-        source_session_id=session_id,
-        source_message_ids=(message.message_id,),
+    said = message.created_at
+    return _memory(
+        message.message_id,
+        MemoryScope.SESSION if session_only else MemoryScope.USER,
+        MemoryType.CONVERSATION,
+        _owner(tenant_id, user_id, session_id if session_only else None),
+        message.content,
+        _spoken_by(message.role, message.name),
+        0.5,  # importance
+        said,
+        said,
+        *(None, None, None, None),  # never expires, always valid, not superseded
+        session_id,
+        (message.message_id,),
+        *((), (), None),  # not derived, no entities, no content hash
+        Trust.UNTRUSTED,
+        *(None, None),  # no source, no agent
     )
+
+
+@lru_cache(maxsize=1_024)
+def _owner(tenant_id: str, user_id: str, session_id: str | None) -> MemoryOwner:
+    return MemoryOwner(tenant_id, user_id=user_id, session_id=session_id)
+
+
+@lru_cache(maxsize=1_024)
+def _spoken_by(role: ConversationRole, name: str | None) -> Mapping[str, Any]:
+    named = {} if name is None else {"name": name}
+    return freeze_mapping("metadata", {"role": role.value, **named})
 
 
 def same_message(stored: ConversationMessage, given: ConversationMessage) -> bool:

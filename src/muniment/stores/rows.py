@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from muniment.domain.conversation import ConversationMessage, ConversationRole
-from muniment.domain.frozen import thaw
+from muniment.domain.frozen import freeze_mapping, thaw
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import realm_of
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
+from muniment.domain.unchecked import unchecked
 
 Row = tuple[Any, ...]
 
@@ -89,34 +92,49 @@ def memory_row(memory: Memory) -> dict[str, Any]:
     }
 
 
+# What a column held when it was written was checked then, so that reading a row back need not.
+_memory, _message = unchecked(Memory), unchecked(ConversationMessage)
+_owner = lru_cache(maxsize=1_024)(MemoryOwner)
 _TRUST = tuple(Trust)
+_SCOPES = {scope.value: scope for scope in MemoryScope}
+_TYPES = {kind.value: kind for kind in MemoryType}
+_ROLES = {role.value: role for role in ConversationRole}
+_NOTHING = freeze_mapping("metadata", {})
 
 
 def memory_of(row: Row) -> Memory:
     """A memory from its MEMORY_COLUMNS."""
-    return Memory(
-        memory_id=row[0],
-        scope=MemoryScope(row[1]),
-        memory_type=MemoryType(row[2]),
-        owner=MemoryOwner(row[3], row[4], row[5], row[6], row[7], row[8]),
-        agent_id=row[9],
-        content=row[10],
-        metadata=json.loads(row[11]),
-        importance=row[12],
-        created_at=instant_of(row[13]),
-        updated_at=instant_of(row[14]),
-        expires_at=_optional_instant(row[15]),
-        valid_from=_optional_instant(row[16]),
-        invalid_at=_optional_instant(row[17]),
-        superseded_by=row[18],
-        source_session_id=row[19],
-        source_message_ids=tuple(json.loads(row[20])),
-        derived_from=tuple(json.loads(row[21])),
-        entity_ids=tuple(json.loads(row[22])),
-        content_hash=row[23],
-        trust=_TRUST[row[24]],
-        source=row[25],
+    return _memory(
+        row[0],
+        _SCOPES[row[1]],
+        _TYPES[row[2]],
+        _owner(row[3], row[4], row[5], row[6], row[7], row[8]),
+        row[10],
+        _metadata_of(row[11]),
+        row[12],
+        instant_of(row[13]),
+        instant_of(row[14]),
+        _optional_instant(row[15]),
+        _optional_instant(row[16]),
+        _optional_instant(row[17]),
+        row[18],
+        row[19],
+        _list_of(row[20]),
+        _list_of(row[21]),
+        _list_of(row[22]),
+        row[23],
+        _TRUST[row[24]],
+        row[25],
+        row[9],
     )
+
+
+def _metadata_of(stored: str) -> Mapping[str, Any]:
+    return _NOTHING if stored == "{}" else freeze_mapping("metadata", json.loads(stored))
+
+
+def _list_of(stored: str) -> tuple[str, ...]:
+    return () if stored == "[]" else tuple(json.loads(stored))
 
 
 def message_row(message: ConversationMessage) -> Row:
@@ -138,16 +156,5 @@ def message_row(message: ConversationMessage) -> Row:
 
 def message_of(row: Row) -> ConversationMessage:
     """A message from its MESSAGE_COLUMNS."""
-    return ConversationMessage(
-        row[0],
-        ConversationRole(row[1]),
-        row[2],
-        instant_of(row[3]),
-        token_count=row[4],
-        tool_calls_json=row[5],
-        tool_call_id=row[6],
-        citations_json=row[7],
-        run_id=row[8],
-        partial=bool(row[9]),
-        name=row[10],
-    )
+    partial, name = bool(row[9]), row[10]
+    return _message(row[0], _ROLES[row[1]], row[2], instant_of(row[3]), *row[4:9], partial, name)

@@ -1,0 +1,1 @@
+"""Speed and how it grows, side by side with other memory layers."""
