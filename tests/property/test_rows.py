@@ -8,14 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from muniment.stores.sqlite.rows import (
-    MEMORY_COLUMNS,
-    instant_of,
-    memory_of,
-    memory_row,
-    message_of,
-    message_row,
-)
 
 from muniment.domain.conversation import ConversationMessage, ConversationRole
 from muniment.domain.memory import Memory, MemoryType
@@ -23,6 +15,14 @@ from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.stores.recalled import recalled_message
+from muniment.stores.rows import (
+    MEMORY_COLUMNS,
+    instant_of,
+    memory_of,
+    memory_row,
+    message_of,
+    message_row,
+)
 
 IDS = st.sampled_from(("a", "b c", "é", "咖啡", "x" * 40))
 LISTS = st.lists(IDS, max_size=3).map(tuple)
