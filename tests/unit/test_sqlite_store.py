@@ -133,6 +133,47 @@ async def test_reindexing_takes_a_file_to_another_model(tmp_path: Path) -> None:
         assert len(await store.memories.search_memories(query, await new("zebra"))) == 3
 
 
+async def test_an_interrupted_reindex_mixes_no_models_and_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, query = tmp_path / "memory.db", MemoryQuery(ANA, text="zebra")
+    async with AsyncSQLiteStore(path, embedder=HashingEmbedder(64)) as store:
+        for number in range(5):
+            await store.memories.save(_memory(f"m{number}", f"zebra {number}"))
+        await store.conversations.append_messages(TALK, [_said("q1", "a zebra")])
+    monkeypatch.setattr("muniment.stores.sqlite.reindexing._BATCH", 2)
+
+    def stop(done: int) -> None:
+        raise KeyboardInterrupt
+
+    new = HashingEmbedder(64)
+    store = AsyncSQLiteStore(path, embedder=new, embedder_name="other")
+    await store.open(reindexing=True)
+    with pytest.raises(KeyboardInterrupt):
+        await store.reindex(progress=stop)
+    await store.aclose()
+    async with AsyncSQLiteStore(path, embedder=new, embedder_name="other") as store:
+        found = await store.memories.search_memories(query, await new("zebra"))
+        assert len(found) == 2, "only what the new model embedded"
+        seen: list[int] = []
+        assert await store.reindex(progress=seen.append) == 4
+        assert seen == [2, 3, 4]
+        assert len(await store.memories.search_memories(query, await new("zebra"))) == 5
+        assert await store.reindex() == 6, "a finished one begins anew"
+
+
+async def test_reindexing_a_realm_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    embedder = HashingEmbedder(64)
+    async with AsyncSQLiteStore(tmp_path / "memory.db", embedder=embedder) as store:
+        embedder.fail = True
+        for owner in (ANA, MemoryOwner("acme-corp", user_id="ana")):
+            await store.memories.save(_memory("m1", "the zebra sleeps", owner=owner))
+        embedder.fail = False
+        assert await store.reindex(Scope("acme-corp")) == 1
+        query = MemoryQuery(ANA, text="zebra")
+        assert await store.memories.search_memories(query, await embedder("zebra")) == ()
+
+
 async def test_a_failing_embedder_fails_no_write_and_reindex_repairs(tmp_path: Path) -> None:
     embedder = HashingEmbedder(64)
     async with AsyncSQLiteStore(tmp_path / "memory.db", embedder=embedder) as store:

@@ -83,17 +83,30 @@ class InMemoryStore:
             messages = sum(map(self._tables.remove_conversation, gone))
             return ErasureResult(len(entries), len(gone), messages, self._erase_working(key))
 
-    async def reindex(self) -> int:
-        """Embed every row anew; how many rows there are."""
+    async def reindex(
+        self,
+        realm: Scope | MemoryOwner | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Embed anew what the realm covers, everything by default; how many rows there are."""
+        key = None if realm is None else realm_key(realm)
         with self._tables.lock:
-            rows = list(self._tables.memories.values())
-            spoken = list(self._tables.conversations.values())
+            rows = list(self._tables.memories.values()) if key is None else self._covered(key)
+            spoken = [
+                each
+                for each in self._tables.conversations.values()
+                if key is None or key.covers(each.realm)
+            ]
         vectors = await self._embedder.many([row.memory.content for row in rows])
         with self._tables.lock:
             for row, vector in zip(rows, vectors, strict=True):
                 if self._tables.memories.get((row.audience, row.memory.memory_id)) is row:
                     self._tables.put(row.audience, row.memory, row.digest, vector or row.vector)
-        return len(rows) + sum([await self._reindex_messages(each) for each in spoken])
+        done = len(rows) + sum([await self._reindex_messages(each) for each in spoken])
+        if progress is not None:
+            progress(done)
+        return done
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor."""

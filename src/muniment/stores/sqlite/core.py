@@ -100,6 +100,17 @@ class Core:
             raise _mixed(f"of {len(values)} dimensions")
         return values
 
+    @property
+    def model(self) -> str | None:
+        """The embedder's name, None without one."""
+        return self._model
+
+    def is_of_this_model(self, db: apsw.Connection, probe: bytes | None) -> bool:
+        """Whether the file's vectors are this embedder's, of which `probe` is one."""
+        model, width = _recorded(db, _MODEL), _recorded_width(db)
+        same_width = probe is None or width == len(probe) // _BYTES_A_NUMBER
+        return width is None or (model == self._model and same_width)
+
     def forget_model(self, db: apsw.Connection) -> None:
         """Let the next vector decide model and dimension again."""
         db.execute(SQL["forget_model"])

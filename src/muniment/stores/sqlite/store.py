@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -103,10 +104,18 @@ class AsyncSQLiteStore:
         await self._core.engine.truncate_log_async()
         return result
 
-    async def reindex(self, place: Scope | MemoryOwner | None = None) -> int:
-        """Rebuild words and embeddings in batches, of everything by default; counts the rows."""
+    async def reindex(
+        self,
+        place: Scope | MemoryOwner | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Rebuild words and embeddings in batches, of everything by default; counts the rows.
+
+        `progress` gets the number done. A run that was interrupted goes on where it stopped.
+        """
         realm = None if place is None else realm_key(place)
-        return await reindex(self._core, realm)
+        return await reindex(self._core, realm, progress)
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor: versions, never names or contents."""

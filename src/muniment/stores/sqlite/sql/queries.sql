@@ -245,6 +245,12 @@ DELETE FROM audience WHERE id IN (SELECT value FROM json_each(?1))
 -- name: forget_model
 DELETE FROM setting WHERE name IN ('embedding_model', 'embedding_width');
 
+-- name: forget_memory_vectors
+UPDATE memory SET vector = NULL WHERE vector IS NOT NULL;
+
+-- name: forget_message_vectors
+UPDATE message SET vector = NULL WHERE vector IS NOT NULL;
+
 -- name: memory_texts
 SELECT seq, audience, changed, content, NULL FROM memory
 WHERE seq > :after AND (:tenant IS NULL OR tenant = :tenant)
@@ -275,6 +281,9 @@ UPDATE audience SET version = version + 1 WHERE id = ?1 RETURNING version;
 
 -- name: setting
 SELECT value FROM setting WHERE name = ?1;
+
+-- name: forget_setting
+DELETE FROM setting WHERE name = ?1;
 
 -- name: record_setting
 INSERT INTO setting (name, value) VALUES (?1, ?2)
