@@ -79,7 +79,19 @@ class AsyncStore(Protocol):
 
     async def erase(self, realm: Scope | MemoryOwner, /) -> Any: ...
 
-    async def open(self) -> object: ...
+    async def count(self, realm: Scope | MemoryOwner, /) -> int: ...
+
+    async def reindex(
+        self,
+        realm: Scope | MemoryOwner | None = None,
+        /,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int: ...
+
+    async def describe(self) -> Mapping[str, str]: ...
+
+    async def open(self, *, reindexing: bool = False) -> object: ...
 
     async def aclose(self) -> None: ...
 
@@ -187,6 +199,31 @@ class OpenMemory:
 
 
 @asynccontextmanager
+async def open_store(
+    url: str | None = None,
+    *,
+    embedder: str | MemoryEmbedder | None = "auto",
+    clock: Clock | None = None,
+    reindexing: bool = False,
+) -> AsyncIterator[AsyncStore]:
+    """The store of `open_memory` alone, for its verbs by realm; closed at the end of the block.
+
+    `reindexing` lets a file in whose vectors are of another model: call its `reindex` next.
+    """
+    settings = load_settings()
+    store = _store(
+        url or settings.database_url,
+        _embedder(settings.embedder if embedder == "auto" else embedder),
+        clock,
+    )
+    try:
+        await store.open(reindexing=reindexing)
+        yield store
+    finally:
+        await store.aclose()
+
+
+@asynccontextmanager
 async def open_memory(
     url: str | None = None,
     *,
@@ -204,9 +241,7 @@ async def open_memory(
     settings = load_settings()
     async with AsyncExitStack() as stack:
         chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
-        store = _store(url or settings.database_url, chosen, clock)
-        stack.push_async_callback(store.aclose)
-        await store.open()
+        store = await stack.enter_async_context(open_store(url, embedder=chosen, clock=clock))
         if model is None and settings.model is not None:
             model = await stack.enter_async_context(_served_model(settings.model))
         yield OpenMemory(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from muniment.cli import adding, finding, importing_chats, sessions
+from muniment.cli import adding, finding, importing_chats, reindexing, sessions
 from muniment.cli.demo import demo
 from muniment.cli.doctor import doctor
 from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
@@ -32,6 +32,7 @@ app.command()(finding.recall)
 app.command()(finding.context)
 app.command()(adding.history)
 app.command("import-chats")(importing_chats.import_chats)
+app.command()(reindexing.reindex)
 app.add_typer(sessions.app, name="sessions")
 app.command()(doctor)
 

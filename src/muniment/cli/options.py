@@ -25,6 +25,18 @@ Project = Annotated[
     str | None,
     typer.Option("--project", help="In this project.", rich_help_panel=_OPERATOR),
 ]
+RealmTenant = Annotated[
+    str, typer.Option("--tenant", help="Of this tenant.", rich_help_panel=_OPERATOR)
+]
+RealmUser = Annotated[
+    str | None, typer.Option("--user", help="Only of this user.", rich_help_panel=_OPERATOR)
+]
+RealmAgent = Annotated[
+    str | None, typer.Option("--agent", help="Only of this agent.", rich_help_panel=_OPERATOR)
+]
+RealmSession = Annotated[
+    str | None, typer.Option("--session", help="Only of this session.", rich_help_panel=_OPERATOR)
+]
 Url = Annotated[
     str | None,
     typer.Option(

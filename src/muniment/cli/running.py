@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from muniment.cli.exits import Failed
 
 if TYPE_CHECKING:
-    from muniment.wiring import OpenMemory
+    from muniment.wiring import AsyncStore, OpenMemory
 
 Result = TypeVar("Result")
 _FILE = "sqlite:///"
@@ -26,9 +26,7 @@ def with_memory(
 
     Only what stores something `creates` a file that is not there: a mistyped name leaves none.
     """
-    target = url or configured_url()
-    if not creates and not_there_yet(target):
-        raise Failed(f"nothing is stored at {target} yet: muniment add begins it")
+    target = _existing(url, creates)
 
     async def run() -> Result:
         from muniment.wiring import open_memory  # only when a store is needed
@@ -37,6 +35,32 @@ def with_memory(
             return await work(memory)
 
     return asyncio.run(run())
+
+
+def with_store(
+    url: str | None,
+    work: Callable[[AsyncStore], Awaitable[Result]],
+    *,
+    reindexing: bool = False,
+    creates: bool = False,
+) -> Result:
+    """Like `with_memory`, for the verbs by realm: the store alone."""
+    target = _existing(url, creates)
+
+    async def run() -> Result:
+        from muniment.wiring import open_store
+
+        async with open_store(target, reindexing=reindexing) as store:
+            return await work(store)
+
+    return asyncio.run(run())
+
+
+def _existing(url: str | None, creates: bool) -> str:
+    target = url or configured_url()
+    if not creates and not_there_yet(target):
+        raise Failed(f"nothing is stored at {target} yet: muniment add begins it")
+    return target
 
 
 def configured_url() -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muniment.cli import options
-from muniment.cli.exits import BadInput, Failed
+from muniment.cli.consent import ask
+from muniment.cli.exits import Failed
 from muniment.cli.identity import conversation_of
 from muniment.cli.output import console, minute, print_json, say, table
 from muniment.cli.records import conversation_record, message_record
@@ -143,7 +143,8 @@ def delete(
     async def work(memory: OpenMemory) -> int:
         await _require(memory, identity)
         messages = await _count(memory, identity)
-        _confirm(f"delete session {session} of user {identity.user_id}: {messages} messages", yes)
+        deed = f"delete session {session} of user {identity.user_id}: {messages} messages"
+        ask(deed, yes=yes)
         if not await memory.conversations.delete(identity):
             raise Failed("no such session")
         return messages
@@ -170,13 +171,3 @@ async def _count(memory: OpenMemory, identity: ConversationIdentity) -> int:
         if len(page) < _PAGE:
             return count
         last = page[-1].message_id
-
-
-def _confirm(deed: str, yes: bool) -> None:
-    """Say what will be done and ask; without a terminal to ask, --yes is needed."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise BadInput(f"this would {deed}; give --yes to do it")
-    if not typer.confirm(f"This will {deed}. Go on?", err=True):
-        raise Failed("nothing was deleted")

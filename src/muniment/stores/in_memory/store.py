@@ -41,7 +41,7 @@ class InMemoryStore:
         self.working = InMemoryWorking(self._tables)
         self.service = InMemoryService(self._tables)
 
-    async def open(self) -> Self:
+    async def open(self, *, reindexing: bool = False) -> Self:  # noqa: ARG002 - as every store
         """Ready as it is: there is nothing to open."""
         return self
 
