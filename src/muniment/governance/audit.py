@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,14 +14,18 @@ from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope
 from muniment.errors import AuditError
 from muniment.governance import audit_file
-from muniment.governance.audit_chain import BrokenChain, Tail, follow, still_ends_with
+from muniment.governance.audit_anchor import Anchor
+from muniment.governance.audit_chain import BrokenChain, Tail, follow, ids_among
 from muniment.governance.audit_record import (
     GENESIS,
+    AuditEntry,
     AuditRecord,
     checked_data,
     checked_event,
     realm_text,
 )
+
+BEGINNING = Anchor()
 
 __all__ = ["GENESIS", "AuditLog", "AuditRecord", "VerifyResult", "verify_audit_log"]
 
@@ -39,14 +43,6 @@ class VerifyResult:
     last_hash: str
     error: str | None = None
     line: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The tail that this object last vouched for, and the file's stamp at that moment."""
-
-    tail: Tail
-    stamp: audit_file.Stamp
 
 
 class AuditLog:
@@ -67,7 +63,8 @@ class AuditLog:
         self._path = Path(path)
         self._fsync = fsync
         self._clock = clock or _now
-        self._known: _Known | None = None
+        self._known: Anchor | None = None
+        self._fault: tuple[audit_file.Stamp, BrokenChain] | None = None
         with _as_audit_error():
             audit_file.create(self._path)
 
@@ -96,10 +93,35 @@ class AuditLog:
             record = AuditRecord(
                 tail.records + 1, self._time(), event, realm, plain, tail.last_hash
             ).sealed()
-            line = record.line() + b"\n"
-            audit_file.append_bytes(descriptor, line, at=tail.end, fsync=self._fsync)
-            self._known = _Known(tail.after(record, len(line)), audit_file.stamp(descriptor))
+            self._write(descriptor, tail, [record])
         return record
+
+    def require_sound(self, anchor: Anchor = BEGINNING) -> None:
+        """AuditError where a record could not be appended: the log is damaged or missing, it
+        does not continue from `anchor`, or it may not be written.
+
+        Costs one look at the file's stamp while nobody else writes.
+        """
+        with _as_audit_error():
+            known = self._known
+            if known is not None and anchor is BEGINNING and known.stamp == _stamp(self._path):
+                return
+            with audit_file.opened(self._path, writing=True) as descriptor:
+                self._continuing(descriptor, anchor)
+
+    @property
+    def vouched(self) -> Anchor:
+        """The tail that this object last found sound."""
+        return self._known or BEGINNING
+
+    @contextmanager
+    def held(self) -> Iterator[HeldLog]:
+        """The log, locked against every other thread and process until the block is left.
+
+        AuditError like `append`'s.
+        """
+        with _as_audit_error(), audit_file.opened(self._path, writing=True) as descriptor:
+            yield HeldLog(self, descriptor)
 
     def verify(
         self, *, expected_count: int | None = None, expected_last_hash: str | None = None
@@ -109,29 +131,118 @@ class AuditLog:
             self._path, expected_count=expected_count, expected_last_hash=expected_last_hash
         )
 
-    def _sound_tail(self, descriptor: int) -> Tail:
-        """The tail of the locked log; read only where the file changed since we vouched for it."""
+    def _continuing(self, descriptor: int, anchor: Anchor) -> Tail:
+        """The tail of the locked log, which must continue from `anchor`."""
+        tail = self._sound_tail(descriptor, anchor)
+        if anchor.tail.records:
+            with open(descriptor, "rb", closefd=False) as stream:
+                anchor.require_continued(stream, tail)
+        return tail
+
+    def _sound_tail(self, descriptor: int, hint: Anchor = BEGINNING) -> Tail:
+        """The tail of the locked log; read only where the file changed since we vouched for it.
+
+        An object that knows nothing yet believes `hint`, if the file only grew since then.
+        """
         known, stamp = self._known, audit_file.stamp(descriptor)
         if known is not None and known.stamp == stamp:
             return known.tail
-        tail = self._reread(descriptor, stamp)
-        self._known = _Known(tail, stamp)
+        if self._fault is not None and self._fault[0] == stamp:
+            raise self._fault[1].with_traceback(None)
+        try:
+            tail = self._reread(descriptor, stamp, hint)
+        except BrokenChain as broken:
+            self._fault = stamp, broken
+            raise
+        self._known = Anchor(tail, stamp)
         return tail
 
-    def _reread(self, descriptor: int, stamp: audit_file.Stamp) -> Tail:
+    def _reread(self, descriptor: int, stamp: audit_file.Stamp, hint: Anchor) -> Tail:
         known = self._known
         with open(descriptor, "rb", closefd=False) as stream:
-            if known is None:
-                return follow(stream, Tail(), until=stamp.size)
-            grew = known.stamp.grew_into(stamp) and still_ends_with(stream, known.tail)
-            start = known.tail if grew else Tail()
-            return follow(stream, start, until=stamp.size, anchor=known.tail)
+            vouched = hint if known is None else known
+            start = vouched.tail if vouched.is_prefix(stream, stamp) else Tail()
+            seen = None if known is None else known.tail
+            return follow(stream, start, until=stamp.size, anchor=seen)
+
+    def _write(
+        self,
+        descriptor: int,
+        tail: Tail,
+        records: Sequence[AuditRecord],
+        torn: BrokenChain | None = None,
+    ) -> Anchor:
+        """Append records that follow `tail`, in one write, and vouch for the new tail.
+
+        A `torn` line is completed where it is the beginning of just these records.
+        """
+        lines = [record.line() + b"\n" for record in records]
+        content, at = b"".join(lines), tail.end
+        if torn is not None:
+            begun = audit_file.read_from(descriptor, at)
+            if not content.startswith(begun):
+                raise torn
+            content, at = content[len(begun) :], at + len(begun)
+        audit_file.append_bytes(descriptor, content, at=at, fsync=self._fsync)
+        for record, line in zip(records, lines, strict=True):
+            tail = tail.after(record, len(line))
+        self._known = Anchor(tail, audit_file.stamp(descriptor))
+        return self._known
 
     def _time(self) -> str:
         now = self._clock()
         if now.utcoffset() is None:
             raise AuditError("clock: must give aware datetimes")
         return now.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+class HeldLog:
+    """A log under its lock. BrokenChain and OSError leave it as AuditError."""
+
+    def __init__(self, log: AuditLog, descriptor: int) -> None:
+        self._log = log
+        self._descriptor = descriptor
+
+    def append(self, entries: Sequence[AuditEntry], *, since: Anchor) -> Anchor:
+        """Append in one write those `entries` that are not in the log already; the new anchor.
+
+        `since` is an anchor from before any of them can have been appended. Where a killed
+        process left a torn line and it is the beginning of what is to be written, the line is
+        completed.
+        """
+        torn: BrokenChain | None = None
+        try:
+            tail = self._log._continuing(self._descriptor, since)
+        except BrokenChain as broken:
+            if not broken.torn:
+                raise
+            tail, torn = broken.sound, broken
+        records = list(_chained(tail, self._missing(entries, since.tail, tail)))
+        return self._log._write(self._descriptor, tail, records, torn)
+
+    def _missing(
+        self, entries: Sequence[AuditEntry], since: Tail, tail: Tail
+    ) -> Sequence[AuditEntry]:
+        """The entries that no record between `since` and `tail` is of."""
+        if since.end >= tail.end:
+            return entries
+        with open(self._descriptor, "rb", closefd=False) as stream:
+            wanted = {entry.id for entry in entries}
+            held = ids_among(stream, since, until=tail.end, wanted=wanted)
+        return [entry for entry in entries if entry.id not in held]
+
+
+def _chained(tail: Tail, entries: Sequence[AuditEntry]) -> Iterator[AuditRecord]:
+    records, last_hash = tail.records, tail.last_hash
+    for entry in entries:
+        record = entry.following(records, last_hash)
+        records, last_hash = record.sequence, record.hash
+        yield record
+
+
+def audit_log(given: AuditLog | str | os.PathLike[str] | None) -> AuditLog | None:
+    """A log as a constructor is given it: itself, or by its path."""
+    return given if given is None or isinstance(given, AuditLog) else AuditLog(given)
 
 
 def verify_audit_log(
@@ -190,6 +301,10 @@ def _unreadable(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "the file is missing"
     return error.strerror or str(error)
+
+
+def _stamp(path: Path) -> audit_file.Stamp:
+    return audit_file.stamp_of(os.stat(path))
 
 
 def _now() -> datetime:

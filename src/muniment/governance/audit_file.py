@@ -29,7 +29,11 @@ class Stamp:
 
 def stamp(descriptor: int) -> Stamp:
     """The stamp of an open file."""
-    state = os.fstat(descriptor)
+    return stamp_of(os.fstat(descriptor))
+
+
+def stamp_of(state: os.stat_result) -> Stamp:
+    """The stamp in what the system says of a file."""
     return Stamp(state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
 
@@ -45,6 +49,12 @@ def create(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def read_from(descriptor: int, offset: int) -> bytes:
+    """What the file holds from `offset` on."""
+    size = os.fstat(descriptor).st_size
+    return os.pread(descriptor, max(0, size - offset), offset)
 
 
 @contextmanager

@@ -103,6 +103,12 @@ def read_record(line: bytes, *, sequence: int, previous_hash: str) -> AuditRecor
     return record
 
 
+def record_id(line: bytes) -> str | None:
+    """The id of the record on a sound `line`, if it was made as an entry."""
+    held: object = json.loads(line)["data"].get(RECORD_ID)
+    return held if isinstance(held, str) else None
+
+
 def checked_event(event: str) -> str:
     """`event`, if it is 1 to 256 printable characters; AuditError otherwise."""
     if not isinstance(event, str) or not 1 <= len(event) <= MAX_EVENT_LENGTH:

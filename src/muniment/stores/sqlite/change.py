@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 import apsw
@@ -23,9 +24,12 @@ class Change(Records):
     __slots__ = ("db",)
 
     def __init__(
-        self, db: apsw.Connection, now: datetime, keep: Callable[[AuditEntry], None] | None
+        self,
+        db: apsw.Connection,
+        now: datetime,
+        put: Callable[[apsw.Connection, AuditEntry], None] | None,
     ) -> None:
-        super().__init__(keep, now)
+        super().__init__(None if put is None else partial(put, db), now)
         self.db = db
 
 

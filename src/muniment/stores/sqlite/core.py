@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,11 +12,13 @@ import apsw
 
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
+from muniment.governance.audit import AuditLog, audit_log
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.sqlite.change import Change, ChangeJob
 from muniment.stores.sqlite.engine import Engine
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
+from muniment.stores.sqlite.outbox import Outbox
 from muniment.stores.sqlite.statements import SQL
 
 Clock = Callable[[], datetime]
@@ -42,12 +45,18 @@ class Core:
         embedder_name: str | None = None,
         synchronous: str = "FULL",
         image_bytes: int = DEFAULT_BUDGET_BYTES,
+        audit: AuditLog | str | PathLike[str] | None = None,
     ) -> None:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
         self._dimension: int | None = getattr(embedder, "dimension", None)
         self.reindexing = False
-        self.engine = Engine(path, synchronous=synchronous, checks=self._require_same_model)
+        self.audit = audit_log(audit)
+        self.outbox = None if self.audit is None else Outbox(self.audit)
+        self._keep = None if self.outbox is None else self.outbox.put
+        self.engine = Engine(
+            path, synchronous=synchronous, checks=self._require_same_model, outbox=self.outbox
+        )
         self.images = Images(image_bytes)
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)
@@ -60,9 +69,9 @@ class Core:
         What it records is in the audit log by then. Where the log is damaged or missing,
         AuditError before anything changes; a job that `may_wait` goes on, its records waiting.
         """
-        now = self.clock()
+        now, keep = self.clock(), self._keep
         return await self.engine.write_async(
-            lambda db: job(Change(db, now, None)), needs_log=not may_wait
+            lambda db: job(Change(db, now, keep)), needs_log=not may_wait
         )
 
     # -- vectors: one model a file ---------------------------------------------------------

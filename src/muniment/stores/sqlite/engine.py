@@ -20,6 +20,7 @@ from muniment.stores.sqlite.connections import (
 )
 from muniment.stores.sqlite.errors import store_errors
 from muniment.stores.sqlite.migrate import migrate, require_ours
+from muniment.stores.sqlite.outbox import Outbox
 from muniment.stores.sqlite.readers import Readers
 from muniment.stores.sqlite.writer import Job, Writer
 
@@ -41,12 +42,14 @@ class Engine:
         *,
         synchronous: str = "FULL",
         checks: Callable[[apsw.Connection], None] = lambda _: None,
+        outbox: Outbox | None = None,
     ) -> None:
         if synchronous not in SYNCHRONOUS:
             raise MemoryConfigurationError(f"synchronous: must be one of {', '.join(SYNCHRONOUS)}")
         self._path = str(path)
         self._synchronous = synchronous
         self._checks = checks
+        self._outbox = outbox
         self._lock = threading.Lock()
         self._closed = False
         self._writer: Writer | None = None
@@ -60,7 +63,7 @@ class Engine:
             if self._closed:
                 raise MemoryStoreError("the store is closed")
             if self._writer is None:
-                self._writer = Writer(self._opened())
+                self._writer = Writer(self._opened(), self._outbox)
             return self._writer
 
     async def open_async(self) -> Writer:
@@ -79,6 +82,8 @@ class Engine:
                 use_write_ahead_log(connection)
                 migrate(connection)
                 self._checks(connection)
+                if self._outbox is not None:
+                    self._outbox.open(connection)
             except BaseException:
                 connection.close()
                 raise

@@ -3,14 +3,137 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import apsw
 
+from muniment.errors import AuditError, MemoryStoreError
+from muniment.governance.audit import BEGINNING, AuditLog, HeldLog
+from muniment.governance.audit_anchor import Anchor
 from muniment.governance.audit_record import AuditEntry
+from muniment.stores.sqlite.errors import store_errors
+from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
 
+_ANCHOR = "audit_anchor"
+_AT_ONCE = 256
+_IDS_SHOWN = 10
+_log = logging.getLogger("muniment.audit")
 
-def put(db: apsw.Connection, entry: AuditEntry) -> None:
-    """Keep a record in the transaction of its change."""
-    data = json.dumps(entry.data, separators=(",", ":"))
-    db.execute(SQL["put_outbox"], (entry.id, entry.time, entry.event, entry.realm, data))
+
+class Outbox:
+    """One file's way to its log. Everything runs on the thread that writes.
+
+    The lock of the log is taken outside of transactions only, and the file's write lock while it
+    is held: so no two processes wait for each other. The file keeps an anchor, moved together
+    with the removal of what was appended: only records after it can be of waiting entries.
+    """
+
+    def __init__(self, log: AuditLog) -> None:
+        self._log = log
+        self._continued = False  # the log was found to continue from the file's anchor
+        self._floor = BEGINNING  # the log's tail before the first of `_own` was put
+        self._own: set[str] = set()
+
+    def put(self, db: apsw.Connection, entry: AuditEntry) -> None:
+        """Keep an entry in the transaction of its change."""
+        data = json.dumps(entry.data, separators=(",", ":"))
+        db.execute(SQL["put_outbox"], (entry.id, entry.time, entry.event, entry.realm, data))
+        self._own.add(entry.id)
+
+    def open(self, db: apsw.Connection) -> None:
+        """Drain what an earlier process left; a WARNING where the log is unfit."""
+        error = self.fault(db)
+        if error is not None:
+            _log.warning("the store can be read and erased from, not written to: %s", error)
+        elif waiting(db, 1):
+            self.drain(db)
+
+    def fault(self, db: apsw.Connection) -> AuditError | None:
+        """Why the log could take no record now; None where it can."""
+        error = self._unfit(db)
+        # What waits may complete the line that a killed process left torn.
+        if error is not None and waiting(db, 1) and self._drained(db) is None:
+            error = self._unfit(db)
+        return error
+
+    def drain(self, db: apsw.Connection) -> bool:
+        """Append what waits and remove it here; False, with a WARNING, where that fails."""
+        error = self._drained(db)
+        if error is not None:
+            ids = [entry.id for entry in waiting(db, _IDS_SHOWN).values()]
+            _log.warning("audit records wait in the outbox (%s): %s", error, ", ".join(ids))
+        return error is None
+
+    def settle(self, db: apsw.Connection) -> None:
+        """Drain after a commit, where a job put anything."""
+        if self._own:
+            self.drain(db)
+
+    def _unfit(self, db: apsw.Connection) -> AuditError | None:
+        try:
+            if self._continued:
+                self._log.require_sound()
+            else:
+                self._log.require_sound(anchor(db))
+        except AuditError as error:
+            return error
+        self._continued = True
+        if not self._own:
+            self._floor = self._log.vouched
+        return None
+
+    def _drained(self, db: apsw.Connection) -> AuditError | MemoryStoreError | None:
+        try:
+            with store_errors(), self._log.held() as log:
+                while entries := waiting(db, _AT_ONCE):
+                    self._move(db, log, entries)
+        except (AuditError, MemoryStoreError) as error:
+            return error
+        self._own.clear()
+        return None
+
+    def _move(self, db: apsw.Connection, log: HeldLog, entries: dict[int, AuditEntry]) -> None:
+        ours = all(entry.id in self._own for entry in entries.values())
+        since = self._floor if ours and self._continued else anchor(db)
+        reached = log.append(list(entries.values()), since=since)
+        with _not_synced(db):
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                db.execute(SQL["take_outbox"], (json_list(list(entries)),))
+                db.execute(SQL["record_setting"], (_ANCHOR, reached.to_text()))
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+
+def waiting(db: apsw.Connection, limit: int) -> dict[int, AuditEntry]:
+    """The oldest entries by their place in the outbox."""
+    rows: list[Any] = db.execute(SQL["waiting_outbox"], (limit,)).fetchall()
+    return {row[0]: _entry(*row[1:]) for row in rows}
+
+
+def _entry(record_id: str, at: str, event: str, realm: str | None, data: str) -> AuditEntry:
+    return AuditEntry(record_id, at, event, realm, json.loads(data))
+
+
+def anchor(db: apsw.Connection) -> Anchor:
+    """How far the log was vouched for when this file's outbox was last drained."""
+    row = db.execute(SQL["setting"], (_ANCHOR,)).fetchone()
+    return Anchor.of_text(None if row is None else row[0])
+
+
+@contextmanager
+def _not_synced(db: apsw.Connection) -> Iterator[None]:
+    """Commit without waiting for the disk: an entry that returns is found in the log again."""
+    level = int(db.execute("PRAGMA synchronous").get)
+    db.execute("PRAGMA synchronous = NORMAL")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA synchronous = {level}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 
 import apsw
@@ -12,6 +13,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
+from muniment.governance.audit import AuditLog
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.rows import micros
@@ -32,8 +34,9 @@ class AsyncSQLiteStore:
     `memories`, `conversations`, `working` and `service` implement the ports; the store's own
     methods take a realm (or an owner). Use as an async context manager, or `open` and `aclose`
     it; the first call opens it otherwise. `synchronous` is SQLite's level: FULL, NORMAL or
-    EXTRA; `image_bytes` bounds what is kept in memory for searching. Raises MemoryStoreError
-    where the file cannot be used.
+    EXTRA; `image_bytes` bounds what is kept in memory for searching. With `audit`, a log or its
+    path, every write of memories and conversations is in that log once it is acknowledged;
+    AuditError where it cannot be. Raises MemoryStoreError where the file cannot be used.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class AsyncSQLiteStore:
         embedder_name: str | None = None,
         synchronous: str = "FULL",
         image_bytes: int = DEFAULT_BUDGET_BYTES,
+        audit: AuditLog | str | PathLike[str] | None = None,
     ) -> None:
         self._core = Core(
             path,
@@ -53,6 +57,7 @@ class AsyncSQLiteStore:
             embedder_name=embedder_name,
             synchronous=synchronous,
             image_bytes=image_bytes,
+            audit=audit,
         )
         self.memories = SQLiteMemories(self._core)
         self.conversations = SQLiteConversations(self._core)

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import apsw
 
-from muniment.errors import MemoryStoreError
+from muniment.errors import AuditError, MemoryStoreError
 from muniment.stores.sqlite.errors import store_errors
+from muniment.stores.sqlite.outbox import Outbox
 
 Answer = TypeVar("Answer")
 Job = Callable[[apsw.Connection], Answer]
@@ -38,8 +39,9 @@ class _Waiting:
 class Writer:
     """Owns the connection that writes. A future is done once its commit is durable."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, outbox: Outbox | None = None) -> None:
         self._connection = connection
+        self._outbox = outbox
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
@@ -70,7 +72,7 @@ class Writer:
         while True:
             batch = self._next_batch()
             wanted = [one for one in batch if one and one.future.set_running_or_notify_cancel()]
-            together = [one for one in wanted if not one.apart]
+            together = self._admitted([one for one in wanted if not one.apart])
             if together:
                 self._commit(together)
             for one in wanted:
@@ -87,6 +89,18 @@ class Writer:
                 batch.append(self._waiting.get_nowait())
         return batch
 
+    def _admitted(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """Those that may begin; the others are told that the audit log is unfit."""
+        if self._outbox is None or not batch:
+            return batch
+        fault = self._outbox.fault(self._connection)
+        if fault is None:
+            return batch
+        for one in batch:
+            if one.needs_log:
+                one.future.set_exception(AuditError(str(fault)))
+        return [one for one in batch if not one.needs_log]
+
     def _commit(self, batch: list[_Waiting]) -> None:
         done: list[tuple[Future[Any], Any]] = []
         try:
@@ -102,6 +116,8 @@ class Writer:
                     one.future.set_exception(error)
             return
         self.commits += 1
+        if self._outbox is not None:
+            self._outbox.settle(self._connection)
         for future, answer in done:
             future.set_result(answer)
 
