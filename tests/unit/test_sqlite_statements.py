@@ -9,8 +9,9 @@ import apsw
 import pytest
 
 import muniment.stores.sqlite
+from muniment.domain.realm import RealmKey
 from muniment.stores.sqlite.migrate import migrate
-from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.statements import SQL, covered
 
 _FOLDER = Path(muniment.stores.sqlite.__file__).parent
 _KINDS = re.compile(r'SQL\[f"\{kind\}_(\w+)"\]|SQL\[f"(\w+)_\{(?:kind|column)\}"\]')
@@ -27,7 +28,8 @@ def connection() -> apsw.Connection:
 def test_a_statement_is_one_and_valid(name: str, connection: apsw.Connection) -> None:
     assert SQL[name].count(";") == 1
     assert SQL[name].endswith(";")
-    connection.execute(f"EXPLAIN {SQL[name]}", _NoValues() if ":" in SQL[name] else _nulls(name))
+    statement = covered(name, RealmKey("tenant", "subject", "agent", "session"))
+    connection.execute(f"EXPLAIN {statement}", _NoValues() if ":" in SQL[name] else _nulls(name))
 
 
 class _NoValues(dict[str, None]):

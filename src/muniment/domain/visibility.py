@@ -44,6 +44,11 @@ def message_audience(tenant_id: str, user_id: str) -> str:
     return json.dumps(["messages", tenant_id, user_id], ensure_ascii=False)
 
 
+def realm_audience(tenant_id: str, session_id: str | None) -> str:
+    """The audience of entries that belong to a realm without a user: no caller has it."""
+    return json.dumps(["realm", tenant_id, session_id], ensure_ascii=False)
+
+
 def is_message_audience(key: str) -> bool:
     """Whether `key` is an audience of messages rather than of memories."""
     return key.startswith('["messages",')

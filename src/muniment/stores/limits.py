@@ -30,11 +30,12 @@ def checked_memory(memory: Memory) -> tuple[str, Memory]:
         raise MemoryScopeError(f"the owner lacks a field that scope {memory.scope.value} needs")
     if len(memory.content.encode()) > MAX_TEXT_BYTES:
         raise InvalidEntryError(f"content: must have at most {MAX_TEXT_BYTES} bytes")
-    _check_metadata(memory.metadata)
+    check_metadata(memory.metadata)
     return key, replace(memory, owner=with_user(memory.owner))
 
 
-def _check_metadata(metadata: Mapping[str, Any]) -> None:
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """InvalidEntryError over 4096 bytes as JSON, 8 deep, or 1000 values."""
     depth, values = _extent(metadata)
     if depth > MAX_METADATA_DEPTH:
         raise InvalidEntryError(f"metadata: must be nested at most {MAX_METADATA_DEPTH} deep")

@@ -51,6 +51,22 @@ def succession(
     return new, _closed(first, begins, predecessor_of)
 
 
+def replaced(
+    old: Memory,
+    new: Memory,
+    predecessor_of: Callable[[Memory], Memory | None],
+    now: datetime,
+) -> tuple[Memory, tuple[Memory, ...]]:
+    """`new` in the place of `old`, by the application's word, and the rows that change for it.
+
+    What was over before is not made to last longer.
+    """
+    if old.invalid_at is None or old.invalid_at > (new.valid_from or now):
+        return succession(new, old, predecessor_of, now)
+    updated = max(old.updated_at, now)
+    return new, (replace(old, superseded_by=new.memory_id, updated_at=updated),)
+
+
 def closed_for_known(
     prior: Memory,
     known: Memory,

@@ -26,6 +26,7 @@ from muniment.ports import (
     ServiceRecords,
     WorkingMemoryStore,
 )
+from muniment.stores.entry_face import Entries
 from muniment.stores.erasure import ErasureResult
 from muniment.testing.doubles import ManualClock
 
@@ -51,6 +52,8 @@ class AsyncStore(Protocol):
     def working(self) -> WorkingMemoryStore: ...
     @property
     def service(self) -> ServiceRecords: ...
+    @property
+    def entries(self) -> Entries: ...
     async def history(self, whose: MemoryOwner | Scope, memory_id: str, /) -> Sequence[Memory]: ...
     async def count(self, realm: Scope | MemoryOwner, /) -> int: ...
     async def erase(self, realm: Scope | MemoryOwner, /) -> ErasureResult: ...
@@ -96,6 +99,15 @@ class Kit:
     def conversations(self) -> Conversations:
         """The conversation face."""
         return self.store.conversations
+
+    @property
+    def entries(self) -> Entries:
+        """The realm face."""
+        return self.store.entries
+
+    async def hits(self, realm: Scope, query: str, **fields: Any) -> list[str]:
+        """The texts that a search by realm answers, in order."""
+        return [hit.entry.text for hit in await self.entries.search(realm, query, **fields)]
 
     def memory(
         self, owner: MemoryOwner, content: str, memory_id: str | None = None, **fields: Any

@@ -22,6 +22,7 @@ class Capability(StrEnum):
     WORKING = "working"
     SERVICE = "service"
     REALMS = "realms"
+    ENTRIES = "entries"
     DURABILITY = "durability"
 
 

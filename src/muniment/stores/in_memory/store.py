@@ -14,6 +14,7 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.in_memory.conversations import InMemoryConversations
+from muniment.stores.in_memory.entries import InMemoryEntries
 from muniment.stores.in_memory.memories import InMemoryMemories
 from muniment.stores.in_memory.service import InMemoryService
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
@@ -39,6 +40,7 @@ class InMemoryStore:
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
         self.working = InMemoryWorking(self._tables)
+        self.entries = InMemoryEntries(self._tables, self._embedder)
         self.service = InMemoryService(self._tables)
 
     async def open(self, *, reindexing: bool = False) -> Self:  # noqa: ARG002 - as every store

@@ -105,7 +105,7 @@ class Tables:
         order = self.arrival() if held is None else held.order
         row = MemoryRow(order, audience, memory, digest, vector)
         self.memories[audience, memory.memory_id] = row
-        self.images[audience].upsert([_memory_image(row)])
+        self.images[audience].upsert([memory_image(row)])
         return row
 
     def change(self, row: MemoryRow, memory: Memory) -> None:
@@ -168,7 +168,8 @@ def _seconds(instant: datetime | None, missing: float) -> float:
     return missing if instant is None else instant.timestamp()
 
 
-def _memory_image(row: MemoryRow) -> CorpusRow:
+def memory_image(row: MemoryRow) -> CorpusRow:
+    """A memory as ranking reads it."""
     memory = row.memory
     return CorpusRow(
         key=row.order,

@@ -1,5 +1,6 @@
 """The embedded default: everything in one SQLite file."""
 
+from muniment.stores.sqlite.blocking import SQLiteStore
 from muniment.stores.sqlite.store import AsyncSQLiteStore
 
-__all__ = ["AsyncSQLiteStore"]
+__all__ = ["AsyncSQLiteStore", "SQLiteStore"]

@@ -11,6 +11,7 @@ from typing import TypeVar
 import apsw
 
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
+from muniment.stores.driven import Finished, in_thread
 from muniment.stores.sqlite.connections import (
     BUSY_MILLISECONDS,
     IN_MEMORY,
@@ -69,7 +70,7 @@ class Engine:
     async def open_async(self) -> Writer:
         """Like `open`, off the event loop."""
         writer = self._writer
-        return await asyncio.to_thread(self.open) if writer is None else writer
+        return await in_thread(self.open) if writer is None else writer
 
     def _connect(self) -> apsw.Connection:
         return connect(self._path, synchronous=self._synchronous)
@@ -103,11 +104,11 @@ class Engine:
         """Run `job` in one snapshot; a cancelled read is interrupted, not abandoned."""
         writer = await self.open_async()
         if self._path == IN_MEMORY:  # such a database has one connection
-            return await asyncio.wrap_future(writer.submit(job))
+            return await Finished(writer.submit(job))
         read = self._readers.submit(job)
         try:
-            return await asyncio.wrap_future(read.future)
-        except asyncio.CancelledError:
+            return await Finished(read.future)
+        except (asyncio.CancelledError, KeyboardInterrupt):
             read.interrupt()
             raise
 
@@ -120,12 +121,12 @@ class Engine:
         where an audit log is configured and unfit: AuditError.
         """
         writer = await self.open_async()
-        return await asyncio.wrap_future(writer.submit(job, needs_log=needs_log))
+        return await Finished(writer.submit(job, needs_log=needs_log))
 
     async def truncate_log_async(self) -> bool:
         """Write the journal back and empty it; False while a reader still needs it."""
         writer = await self.open_async()
-        return await asyncio.wrap_future(writer.submit(_truncate, apart=True))
+        return await Finished(writer.submit(_truncate, apart=True))
 
 
 def _truncate(connection: apsw.Connection) -> bool:

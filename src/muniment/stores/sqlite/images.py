@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from math import inf
 
 import apsw
 
@@ -16,11 +15,10 @@ from muniment.domain.visibility import is_message_audience
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.lexical.indexing import IndexedText
 from muniment.stores.rows import Row
+from muniment.stores.sqlite.realm_images import BYTES_A_ROW, RealmImages, memory_corpus_row
 from muniment.stores.sqlite.statements import SQL
 
 _MICROS = 1_000_000
-_BYTES_A_ROW = 2_048  # 384 floats and a short text's terms, about
-
 DEFAULT_BUDGET_BYTES = 512 << 20
 
 
@@ -63,6 +61,7 @@ class Images:
         self._budget = budget_bytes
         self._images: OrderedDict[int, Image] = OrderedDict()
         self._lock = threading.Lock()
+        self.realms = RealmImages(budget_bytes)
 
     @contextmanager
     def current(
@@ -83,6 +82,7 @@ class Images:
         """Forget every image."""
         with self._lock:
             self._images.clear()
+        self.realms.drop()
 
     def _image(self, audience_id: int) -> Image:
         with self._lock:
@@ -92,10 +92,10 @@ class Images:
 
     def _evict(self) -> None:
         with self._lock:
-            size = sum(len(image.corpus) for image in self._images.values()) * _BYTES_A_ROW
+            size = sum(len(image.corpus) for image in self._images.values()) * BYTES_A_ROW
             while size > self._budget and len(self._images) > 1:
                 _, image = self._images.popitem(last=False)
-                size -= len(image.corpus) * _BYTES_A_ROW
+                size -= len(image.corpus) * BYTES_A_ROW
 
 
 def _refresh(connection: apsw.Connection, audience: Audience, image: Image) -> None:
@@ -106,25 +106,9 @@ def _refresh(connection: apsw.Connection, audience: Audience, image: Image) -> N
         known = image.corpus.keys.view[image.corpus.alive.view]
         image.corpus.remove([int(key) for key in known if int(key) not in live])
     changed = connection.execute(SQL[f"{kind}_changed"], (audience.id, image.version))
-    make = _message_corpus_row if messages else _memory_corpus_row
+    make = _message_corpus_row if messages else memory_corpus_row
     image.corpus.upsert([make(row) for row in changed])
     image.version, image.removals = audience.version, audience.removals
-
-
-def _memory_corpus_row(row: Row) -> CorpusRow:
-    seq, kind, created, valid_from, invalid_at, expires_at, trust, terms, marks, length, vec = row
-    return CorpusRow(
-        key=seq,
-        kind=kind,
-        indexed=IndexedText(terms, marks, length),
-        at=created / _MICROS,
-        order=seq,
-        valid_from=-inf if valid_from is None else valid_from / _MICROS,
-        invalid_at=inf if invalid_at is None else invalid_at / _MICROS,
-        expires_at=inf if expires_at is None else expires_at / _MICROS,
-        trust=trust,
-        vector=vec,
-    )
 
 
 def _message_corpus_row(row: Row) -> CorpusRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -15,11 +14,13 @@ from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
 from muniment.governance.audit import AuditLog
 from muniment.ports import MemoryEmbedder
+from muniment.stores.driven import in_thread
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.rows import micros
 from muniment.stores.sqlite import realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
 from muniment.stores.sqlite.core import Clock, Core
+from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
 from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
@@ -62,6 +63,7 @@ class AsyncSQLiteStore:
         self.memories = SQLiteMemories(self._core)
         self.conversations = SQLiteConversations(self._core)
         self.working = SQLiteWorkingMemory(self._core)
+        self.entries = SQLiteEntries(self._core)
         self.service = SQLiteService(self._core)
 
     async def open(self, *, reindexing: bool = False) -> AsyncSQLiteStore:
@@ -81,7 +83,7 @@ class AsyncSQLiteStore:
 
     async def aclose(self) -> None:
         """Finish queued work and close the file."""
-        await asyncio.to_thread(self._core.engine.close)
+        await in_thread(self._core.engine.close)
 
     async def history(self, place: Scope | MemoryOwner, memory_id: str) -> tuple[Memory, ...]:
         """The chain of supersessions that the memory is part of, oldest first.

@@ -18,12 +18,21 @@ from muniment.stores.rows import memory_of, memory_row
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.supersession import closed_for_known, handed_back, is_live, is_twin, succession
+from muniment.stores.supersession import (
+    closed_for_known,
+    handed_back,
+    is_live,
+    is_twin,
+    replaced,
+    succession,
+)
 
 
 def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
     """The audience's id and its next version."""
     row: Any = db.execute(SQL["touch_audience"], (key,)).fetchone()
+    if row is None:
+        row = db.execute(SQL["new_audience"], (key,)).fetchone()
     return int(row[0]), int(row[1])
 
 
@@ -97,6 +106,17 @@ def write_fact(
     _close(change, audience, version, changed)
     write_memory(change, key, memory, vector=vector, fact=is_live(memory, now))
     return StoredFact(memory, created=True, superseded=changed[0].memory_id if changed else None)
+
+
+def write_replacement(
+    change: Change, key: str, old: Memory, new: Memory, *, vector: bytes | None
+) -> Memory:
+    """Put `new` in the place of `old`, a row of the same audience that nothing has replaced."""
+    db, now = change.db, change.now
+    audience, version = touch(db, key)
+    new, changed = replaced(old, new, lambda row: _predecessor(db, audience, row), now)
+    _close(change, audience, version, changed)
+    return write_memory(change, key, new, vector=vector)
 
 
 def _known(

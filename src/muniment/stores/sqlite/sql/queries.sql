@@ -3,8 +3,12 @@ SELECT id, key, version, removals FROM audience
 WHERE key IN (SELECT value FROM json_each(?1));
 
 -- name: touch_audience
-INSERT INTO audience (key, version) VALUES (?1, 1)
-ON CONFLICT (key) DO UPDATE SET version = version + 1
+UPDATE audience SET version = version + 1 WHERE key = ?1 RETURNING id, version;
+
+-- name: new_audience
+INSERT INTO audience (key, version, tenant, user) VALUES (?1, 1, json_extract(?1, '$[1]'),
+    CASE WHEN json_extract(?1, '$[0]') IN ('user', 'session', 'run', 'messages')
+    THEN json_extract(?1, '$[2]') END)
 RETURNING id, version;
 
 -- name: count_removals

@@ -57,3 +57,23 @@ CREATE TABLE outbox (
     realm TEXT,
     data TEXT NOT NULL
 ) STRICT;
+
+-- Whose an audience is: none of tenant and user for GLOBAL, no user for TENANT and PROJECT.
+ALTER TABLE audience ADD COLUMN tenant TEXT;
+ALTER TABLE audience ADD COLUMN user TEXT;
+UPDATE audience SET tenant = json_extract(key, '$[1]'),
+    user = CASE WHEN json_extract(key, '$[0]') IN ('user', 'session', 'run', 'messages')
+    THEN json_extract(key, '$[2]') END;
+CREATE INDEX audience_realm ON audience (tenant, user);
+
+-- What of a realm has changed, and a memory by its id, without a look at anybody else's rows.
+DROP INDEX memory_realm;
+CREATE INDEX memory_realm ON memory (tenant, user, audience, changed);
+CREATE INDEX memory_name ON memory (memory_id);
+
+-- A row that another user, agent or session takes over has left a realm.
+CREATE TRIGGER memory_moved AFTER UPDATE OF user, agent, realm_session ON memory
+WHEN old.user IS NOT new.user OR old.agent IS NOT new.agent
+    OR old.realm_session IS NOT new.realm_session BEGIN
+    UPDATE audience SET removals = removals + 1 WHERE id = new.audience;
+END;

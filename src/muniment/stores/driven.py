@@ -1,0 +1,65 @@
+"""Running the async methods without an event loop: what they await are futures of threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+_thread = threading.local()
+
+
+class Finished(Generic[T]):
+    """An awaitable for a thread's future, under an event loop and under `drive` alike."""
+
+    def __init__(self, future: Future[T]) -> None:
+        self._future = future
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if getattr(_thread, "driving", False):
+            yield self._future
+            return self._future.result()
+        return (yield from asyncio.wrap_future(self._future).__await__())
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """The result of `work`: off the event loop, or at once where there is none."""
+    if getattr(_thread, "driving", False):
+        return work()
+    return await asyncio.to_thread(work)
+
+
+def drive(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, each future that it awaits waited for in this thread.
+
+    `work` may await `Finished` only: no timer, no I/O of an event loop.
+    """
+    error: BaseException | None = None
+    while True:
+        try:
+            future = _step(work, error)
+        except StopIteration as done:
+            return cast(T, done.value)
+        error = _waited(future)
+
+
+def _step(work: Coroutine[Any, Any, Any], error: BaseException | None) -> Future[Any]:
+    _thread.driving, before = True, getattr(_thread, "driving", False)
+    try:
+        step = work.send(None) if error is None else work.throw(error)
+        return cast("Future[Any]", step)
+    finally:
+        _thread.driving = before
+
+
+def _waited(future: Future[Any]) -> BaseException | None:
+    """None once the future is done; an interrupt of the waiting thread otherwise."""
+    try:
+        future.exception()
+    except BaseException as interrupt:
+        return interrupt
+    return None

@@ -1,0 +1,216 @@
+"""The realm face: entries over the same rows as the ports."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from muniment.domain.content import content_hash
+from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
+from muniment.domain.trust import Trust
+from muniment.errors import NotFoundError
+from muniment.evidence.corpus import Corpus
+from muniment.evidence.score import score
+from muniment.evidence.vectors import unpack_vector
+from muniment.governance.tokens import estimate_tokens
+from muniment.stores.embedding import RowEmbedder
+from muniment.stores.entries import (
+    DEFAULT_IMPORTANCE,
+    DEFAULT_KIND,
+    DEFAULT_SOURCE,
+    MemoryEntry,
+    SearchHit,
+    checked_entry,
+    entry_ids,
+    entry_of,
+    new_entry,
+    replacement,
+)
+from muniment.stores.entry_search import EntrySearch, entry_search, within
+from muniment.stores.in_memory.tables import MemoryRow, Tables, memory_image
+from muniment.stores.rows import micros
+from muniment.stores.supersession import chronological, replaced
+
+
+class InMemoryEntries:
+    """Entries by realm; raises ScopeError, InvalidEntryError and NotFoundError."""
+
+    def __init__(self, tables: Tables, embedder: RowEmbedder) -> None:
+        self._tables = tables
+        self._embedder = embedder
+
+    async def add(
+        self,
+        scope: Scope | MemoryOwner,
+        text: str,
+        *,
+        kind: MemoryType | str = DEFAULT_KIND,
+        trust: Trust | str = Trust.UNTRUSTED,
+        source: str = DEFAULT_SOURCE,
+        importance: float = DEFAULT_IMPORTANCE,
+        expires_at: datetime | None = None,
+        derived_from: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> MemoryEntry:
+        """Store an entry under a new id."""
+        memory = new_entry(
+            realm_key(scope),
+            text,
+            kind=kind,
+            trust=trust,
+            source=source,
+            importance=importance,
+            now=self._tables.clock(),
+            expires_at=expires_at,
+            derived_from=derived_from,
+            metadata=metadata,
+        )
+        audience = checked_entry(memory)
+        vector = await self._embedder.one(memory.content)
+        with self._tables.lock:
+            self._put(audience, memory, vector)
+        return entry_of(memory)
+
+    async def get(self, scope: Scope | MemoryOwner, entry_id: str) -> MemoryEntry:
+        """The entry of this id, expired or not; of several the one of the narrowest scope."""
+        with self._tables.lock:
+            return entry_of(self._found(realm_key(scope), entry_id)[0].memory)
+
+    async def search(
+        self,
+        scope: Scope | MemoryOwner,
+        query: str,
+        *,
+        k: int = 5,
+        kinds: Sequence[MemoryType | str] | None = None,
+        min_trust: Trust | str | None = None,
+        include_superseded: bool = False,
+        include_expired: bool = False,
+        max_tokens: int | None = None,
+    ) -> list[SearchHit]:
+        """The best entries for plain words."""
+        realm = realm_key(scope)
+        search = entry_search(
+            query,
+            k=k,
+            kinds=kinds,
+            min_trust=min_trust,
+            include_superseded=include_superseded,
+            include_expired=include_expired,
+            max_tokens=max_tokens,
+        )
+        if search.hopeless:
+            return []
+        vector = await self._embedder.one(search.text)
+        with self._tables.lock:
+            return self._ranked(realm, search, vector)
+
+    def _ranked(
+        self, realm: RealmKey, search: EntrySearch, vector: bytes | None
+    ) -> list[SearchHit]:
+        rows = {row.order: row for row in self._covered(realm)}
+        corpus = Corpus()
+        corpus.upsert(map(_image, rows.values()))
+        found = score(
+            [corpus],
+            search.question,
+            embedding=None if vector is None else unpack_vector(vector).tolist(),
+            **search.filters(micros(self._tables.clock())),
+        )
+        ranked = ((rows[hit.key].memory, hit.relevance) for hit in found)
+        return within(ranked, search, estimate_tokens)
+
+    async def supersede(
+        self,
+        scope: Scope | MemoryOwner,
+        entry_id: str,
+        text: str,
+        *,
+        kind: MemoryType | str | None = None,
+        source: str = DEFAULT_SOURCE,
+        trust: Trust | str = Trust.UNTRUSTED,
+        importance: float | None = None,
+        expires_at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> MemoryEntry:
+        """Store what takes an entry's place, in the same realm; the old one is kept and linked."""
+        realm = realm_key(scope)
+        vector = await self._embedder.one(text) if isinstance(text, str) else None
+        with self._tables.lock:
+            now, old = self._tables.clock(), self._found(realm, entry_id)[0]
+            new = replacement(
+                old.memory,
+                text,
+                kind=kind,
+                source=source,
+                trust=trust,
+                importance=importance,
+                expires_at=expires_at,
+                metadata=metadata,
+                now=now,
+            )
+            checked_entry(new)
+            new, changed = replaced(old.memory, new, lambda row: self._before(old, row), now)
+            self._put(old.audience, new, vector)
+            for memory in changed:
+                row = self._tables.memories[old.audience, memory.memory_id]
+                self._tables.change(row, memory)
+        return entry_of(new)
+
+    async def forget(self, scope: Scope | MemoryOwner, ids: Iterable[str]) -> int:
+        """Delete entries, at most 1000 ids; how many. What one had replaced is current again."""
+        realm, wanted = realm_key(scope), entry_ids(ids)
+        with self._tables.lock:
+            gone = [row for entry_id in wanted for row in self._entries(realm, entry_id)]
+            for row in gone:
+                self._tables.remove(self._tables.memories[row.audience, row.memory.memory_id])
+        return len(gone)
+
+    async def history(self, scope: Scope | MemoryOwner, entry_id: str) -> tuple[MemoryEntry, ...]:
+        """The chain of supersessions that the entry is part of, oldest first."""
+        realm = realm_key(scope)
+        with self._tables.lock:
+            audience = self._found(realm, entry_id)[0].audience
+            beside = [row.memory for row in self._covered(realm) if row.audience == audience]
+        return tuple(map(entry_of, chronological(entry_id, beside)))
+
+    async def export(self, scope: Scope | MemoryOwner) -> AsyncIterator[dict[str, Any]]:
+        """Every entry of the realm, superseded and expired ones too, in order of arrival."""
+        with self._tables.lock:
+            rows = sorted(self._covered(realm_key(scope)), key=lambda row: row.order)
+        for row in rows:
+            yield entry_of(row.memory).to_dict()
+
+    def _put(self, audience: str, memory: Memory, vector: bytes | None) -> None:
+        self._tables.put(audience, memory, content_hash(memory.content, memory.scope), vector)
+
+    def _before(self, old: MemoryRow, memory: Memory) -> Memory | None:
+        row = self._tables.memories[old.audience, memory.memory_id]
+        rows = self._tables.predecessors(row)
+        return rows[-1].memory if rows else None
+
+    def _covered(self, realm: RealmKey) -> list[MemoryRow]:
+        rows = self._tables.memories.values()
+        return [row for row in rows if realm.covers(realm_of(row.memory))]
+
+    def _entries(self, realm: RealmKey, entry_id: str) -> list[MemoryRow]:
+        rows = [row for row in self._covered(realm) if row.memory.memory_id == str(entry_id)]
+        return sorted(rows, key=lambda row: (row.memory.scope.width, row.order))
+
+    def _found(self, realm: RealmKey, entry_id: str) -> list[MemoryRow]:
+        found = self._entries(realm, entry_id)
+        if not found:
+            raise NotFoundError
+        return found
+
+
+def _image(row: MemoryRow) -> Any:
+    """The row as ranking reads it; one that was replaced is over, whenever that was."""
+    image, memory = memory_image(row), row.memory
+    if memory.superseded_by is None or memory.invalid_at is not None:
+        return image
+    return replace(image, invalid_at=memory.created_at.timestamp())

@@ -1,0 +1,105 @@
+"""The synchronous store: the async one's own methods, driven without an event loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from muniment.blocking import BackgroundLoop
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import Scope
+from muniment.ports import MemoryEmbedder
+from muniment.stores.driven import drive
+from muniment.stores.sqlite.core import Clock
+from muniment.stores.sqlite.entries import SQLiteEntries
+from muniment.stores.sqlite.store import AsyncSQLiteStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _of_entries(
+    method: Callable[Concatenate[SQLiteEntries, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SQLiteStore, P], T]:
+    """A verb of the realm face, blocking: its signature and documentation are the async one's."""
+
+    @functools.wraps(method)
+    def call(self: SQLiteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.run(method(self.ports.entries, *args, **kwargs))
+
+    return call
+
+
+def _of_store(
+    method: Callable[Concatenate[AsyncSQLiteStore, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SQLiteStore, P], T]:
+    """A verb of the store itself, blocking."""
+
+    @functools.wraps(method)
+    def call(self: SQLiteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.run(method(self.ports, *args, **kwargs))
+
+    return call
+
+
+class SQLiteStore:
+    """Entries by realm in one SQLite file, for code without an event loop. Safe for threads.
+
+    Opened by its construction and closed by `close` or the end of a ``with``. `ports` is the
+    async store on the same file. `clock` gives aware times; `embedder` adds meaning to words;
+    `synchronous` is SQLite's level: FULL, NORMAL or EXTRA. MemoryStoreError where the file
+    cannot be used.
+    """
+
+    def __init__(
+        self,
+        path: str | Path = ":memory:",
+        *,
+        clock: Clock | None = None,
+        embedder: MemoryEmbedder | None = None,
+        synchronous: str = "FULL",
+    ) -> None:
+        self.ports = AsyncSQLiteStore(path, clock=clock, embedder=embedder, synchronous=synchronous)
+        # An embedder may do I/O of its own, which needs a loop; without one, none is started.
+        self._loop = None if embedder is None else BackgroundLoop()
+        try:
+            self.run(self.ports.open())
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of one of the async store's coroutines, waited for in this thread."""
+        return drive(work) if self._loop is None else self._loop.run(work)
+
+    def __enter__(self) -> SQLiteStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish queued work and close the file; a second time does nothing."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
+        drive(self.ports.aclose())
+
+    add = _of_entries(SQLiteEntries.add)
+    get = _of_entries(SQLiteEntries.get)
+    search = _of_entries(SQLiteEntries.search)
+    supersede = _of_entries(SQLiteEntries.supersede)
+    forget = _of_entries(SQLiteEntries.forget)
+    history = _of_entries(SQLiteEntries.history)
+    count = _of_store(AsyncSQLiteStore.count)
+    erase = _of_store(AsyncSQLiteStore.erase)
+    reindex = _of_store(AsyncSQLiteStore.reindex)
+
+    def export(self, scope: Scope | MemoryOwner) -> list[dict[str, Any]]:
+        """Every entry of the realm as plain JSON values, in order of arrival."""
+        return self.run(self._exported(scope))
+
+    async def _exported(self, scope: Scope | MemoryOwner) -> list[dict[str, Any]]:
+        return [entry async for entry in self.ports.entries.export(scope)]
