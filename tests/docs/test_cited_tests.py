@@ -1,0 +1,68 @@
+"""Every test that a page names exists and is collected; every hazard has one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CITING = [
+    path for name in ("hazards", "threat-model") if (path := ROOT / f"docs/{name}.md").exists()
+]
+CITED = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:tests|src/muniment/testing)/[\w/]+\.py)\)")
+HAZARD = re.compile(r"^\| (\d+) \|.*$", re.MULTILINE)
+SPECS = "src/muniment/testing/specs/"
+AWAITED = {22, 23, 26}  # of parts that are being built
+
+
+def citations(text: str) -> set[tuple[str, str]]:
+    """The name and the file of each."""
+    return {(name, file) for name, file in CITED.findall(text)}
+
+
+@pytest.fixture(scope="module")
+def collected() -> set[str]:
+    """The ids of everything that the cited files, and the stores' contract, are tested by."""
+    cited = {file for page in CITING for _, file in citations(page.read_text("utf-8"))}
+    files = sorted({file for file in cited if not file.startswith(SPECS)} | {"tests/contract"})
+    missing = [file for file in cited if not (ROOT / file).is_file()]
+    assert missing == []
+    done = subprocess.run(  # noqa: S603 - our own interpreter and files
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    return set(done.stdout.splitlines())
+
+
+def is_collected(name: str, file: str, collected: set[str]) -> bool:
+    if file.startswith(SPECS):
+        return any(each.endswith(f":{name}]") for each in collected)
+    wanted = file if name.endswith(".py") else f"{file}::{name}"
+    return any(re.match(rf"{re.escape(wanted)}(::|\[|$)", each) for each in collected)
+
+
+@pytest.mark.parametrize("page", CITING, ids=lambda page: page.name)
+def test_every_cited_test_is_collected(page: Path, collected: set[str]) -> None:
+    cited = citations(page.read_text("utf-8"))
+    assert cited
+    assert {each for each in cited if not is_collected(*each, collected)} == set()
+
+
+def test_a_name_that_no_test_has_is_noticed(collected: set[str]) -> None:
+    assert is_collected("test_hazard_6_ghosts", "tests/scenario/test_hazards.py", collected)
+    assert not is_collected("test_hazard_6", "tests/scenario/test_hazards.py", collected)
+    assert not is_collected("no_such_spec", f"{SPECS}memories.py", collected)
+
+
+def test_every_hazard_has_a_test() -> None:
+    rows = HAZARD.finditer((ROOT / "docs/hazards.md").read_text("utf-8"))
+    cited = {int(row[1]) for row in rows if citations(row[0])}
+    assert cited == set(range(1, 29)) - AWAITED
