@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 WORKERS ?= 2
 
-.PHONY: help demo test test-model lint types bench serve clean
+.PHONY: help demo test test-model lint types bench docs serve clean
 
 help: ## show the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ types: $(STAMP) ## strict type check
 
 bench: $(STAMP) ## measure; BENCH_DATA names a LoCoMo file for the recall table
 	$(BIN)/python -m benchmarks $(if $(BENCH_DATA),--data $(BENCH_DATA))
+
+docs: $(STAMP) ## write the pages that are made from the code
+	$(BIN)/python -m muniment.cli.reference > docs/commands.md
 
 serve: ## the HTTP service
 	@echo "The HTTP service is not part of this version." >&2; exit 1
