@@ -18,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # the one mode that wraps paragraphs
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
         "Memory for chat and agent applications: isolated, historical, accountable.\n\n"
@@ -25,16 +26,18 @@ app = typer.Typer(
         f"for a trusted operator.\n\n{EXIT_CODES}"
     ),
 )
-app.command()(demo)
-app.command()(adding.add)
-app.command()(finding.search)
-app.command()(finding.recall)
-app.command()(finding.context)
-app.command()(adding.history)
-app.command("import-chats")(importing_chats.import_chats)
-app.command()(reindexing.reindex)
-app.add_typer(sessions.app, name="sessions")
-app.command()(doctor)
+_REMEMBER, _GOVERN, _RUN = "Remember and ask", "Govern", "Set up and run"
+
+app.command(rich_help_panel=_REMEMBER)(adding.add)
+app.command(rich_help_panel=_REMEMBER)(finding.search)
+app.command(rich_help_panel=_REMEMBER)(finding.recall)
+app.command(rich_help_panel=_REMEMBER)(finding.context)
+app.command(rich_help_panel=_REMEMBER)(adding.history)
+app.add_typer(sessions.app, name="sessions", rich_help_panel=_REMEMBER)
+app.command("import-chats", rich_help_panel=_REMEMBER)(importing_chats.import_chats)
+app.command(rich_help_panel=_GOVERN)(reindexing.reindex)
+app.command(rich_help_panel=_RUN)(demo)
+app.command(rich_help_panel=_RUN)(doctor)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

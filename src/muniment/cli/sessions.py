@@ -23,7 +23,11 @@ from muniment.domain.conversation import (
 if TYPE_CHECKING:
     from muniment.wiring import OpenMemory
 
-app = typer.Typer(no_args_is_help=True, help="List, show, rename and delete conversations.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="List, show, rename and delete conversations.",
+)
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 _PAGE = 500
