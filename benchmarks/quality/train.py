@@ -77,10 +77,9 @@ def examples_of(
         found = gather([corpus], analyze(asked.text), embedding=embedding, filters=filters)
         if not len(found):
             continue
-        table = found.features()
-        names = list(table)
+        names = list(found.feature_names())
         ids = tuple(conversation.messages[key].id for key in found.places()[1])
-        features = np.stack(list(table.values()), axis=1)
+        features = found.features(names).T
         examples.append(Example(conversation.id, asked.category, features, ids, asked.evidence))
     return names, examples
 

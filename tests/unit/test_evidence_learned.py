@@ -49,7 +49,7 @@ def test_every_feature_of_the_shipped_model_is_computed(vectors: bool) -> None:
     found = gather(
         [talk(vectors=vectors)], analyze("violin"), embedding=embedding, filters=Filters(now=9.0)
     )
-    assert set(learned(meaning=vectors).names) == set(found.features())
+    assert set(learned(meaning=vectors).names) == set(found.feature_names())
 
 
 def test_the_shipped_model_says_where_it_comes_from() -> None:
@@ -79,10 +79,12 @@ def test_typed_memories_alone_are_ranked_by_the_round_weights() -> None:
 
 
 def test_what_only_messages_have_is_not_known_of_a_typed_memory() -> None:
-    features = gather(
+    found = gather(
         [talk(), talk("fact")], analyze("violin"), embedding=None, filters=Filters(now=9.0)
-    ).features()
-    assert np.isnan(features["kind:length"]).tolist() == [False, False, True, True]
+    )
+    length, words = found.features(["kind:length", "words:own"])
+    assert np.isnan(length).tolist() == [False, False, True, True]
+    assert not np.isnan(words).any()
 
 
 def test_a_typed_memory_that_answers_is_found_among_messages() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.evidence.corpus import MESSAGE, Corpus
+from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters, Mask
-from muniment.evidence.features import features
+from muniment.evidence.features import features, of_any_row
 from muniment.evidence.lanes import Candidates, Scale, Values, lanes_of
 from muniment.evidence.lookup import Lookup, look_up
 from muniment.evidence.query import Question
@@ -40,10 +40,7 @@ class Gathered:
 
     def has_messages(self) -> bool:
         """Whether any candidate is a conversation's message."""
-        return any(
-            bool((part.corpus.kinds.view[part.slots] == part.corpus.code("kind", MESSAGE)).any())
-            for part in self.chosen
-        )
+        return any(bool(part.are_messages().any()) for part in self.chosen)
 
     def lanes(self) -> dict[str, Values]:
         """Every lane (see :mod:`muniment.evidence.lanes`), and ``cosine`` as it is."""
@@ -52,15 +49,37 @@ class Gathered:
         lanes = {name: np.concatenate([one[name] for one in each]) for name in LANES}
         return lanes | {"cosine": np.concatenate([part.cosine() for part in self.chosen])}
 
-    def features(self) -> dict[str, Values]:
-        """Every feature (see :mod:`muniment.evidence.features`)."""
-        meaning = self.has_meaning()
-        each = [
-            features(part, self.idf, self.question, self.scale, meaning=meaning)
-            for part in self.chosen
-            if len(part.slots)
-        ]
-        return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+    def features(self, names: Sequence[str]) -> Values:
+        """The features of these names (see :mod:`muniment.evidence.features`) as rows,
+        (features, candidates); NaN where a feature means nothing for a candidate."""
+        row = {name: place for place, name in enumerate(names)}
+        table = np.empty((len(names), len(self)))
+        for part, columns in self._parts():
+            made = features(part, self.idf, self.question, self.scale, meaning=self.has_meaning())
+            for name, values in made:
+                if name in row:
+                    table[row[name], columns] = values
+        self._forget_unknown(names, table)
+        return table
+
+    def feature_names(self) -> tuple[str, ...]:
+        """Every feature there is for this question."""
+        part, _ = next(self._parts())
+        made = features(part, self.idf, self.question, self.scale, meaning=self.has_meaning())
+        return tuple(name for name, _ in made)
+
+    def _parts(self) -> Iterator[tuple[Candidates, slice]]:
+        end = 0
+        for part in self.chosen:
+            start, end = end, end + len(part.slots)
+            if end > start:
+                yield part, slice(start, end)
+
+    def _forget_unknown(self, names: Sequence[str], table: Values) -> None:
+        typed = ~np.concatenate([part.are_messages() for part in self.chosen])
+        if typed.any():
+            unknown = np.array([not of_any_row(name) for name in names])
+            table[unknown[:, None] & typed] = np.nan
 
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Each candidate's corpus, key there, and arrival order there."""

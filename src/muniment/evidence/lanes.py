@@ -19,13 +19,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.evidence.corpus import Corpus
+from muniment.evidence.corpus import MESSAGE, Corpus
 from muniment.evidence.lookup import Lookup
-from muniment.evidence.postings import Slots
 from muniment.lexical.marks import Mark
 
 Values = NDArray[np.float64]
-Number = TypeVar("Number", np.bool_, np.float32, np.uint32)
+Number = TypeVar("Number", np.bool_, np.float32, np.uint32, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,11 @@ class Candidates:
     lookup: Lookup
     slots: NDArray[np.int64]
     similarity: NDArray[np.float32] | None = None
+
+    def are_messages(self) -> NDArray[np.bool_]:
+        """Which candidates are messages of a conversation."""
+        kinds = self.corpus.kinds.view[self.slots]
+        return np.asarray(kinds == self.corpus.code("kind", MESSAGE))
 
     def cosine(self) -> Values:
         """The candidates' cosine to the question, 0 where there is none."""
@@ -82,17 +86,17 @@ def lanes_of(
     slots, corpus = chosen.slots, chosen.corpus
     before, after = (link[slots] for link in corpus.links())
     words = scale.of_words(chosen.lookup.words[slots])
-    asked = _at(corpus.marks.view & int(Mark.ASKS) != 0, before)
+    asked = at(corpus.marks.view, before) & int(Mark.ASKS) != 0
     timed = corpus.marks.view[slots] & int(Mark.TIME) != 0
     held = chosen.lookup.held
-    around = held[slots] | _at(held, before) | _at(held, after)
+    around = held[slots] | at(held, before) | at(held, after)
     known = corpus.has_vector.view[slots] & (chosen.similarity is not None)
     return {
         "words": words,
         "meaning": np.where(known, scale.of_cosine(chosen.cosine()), 0.0),
         "coverage": weight_of(around, idf),
         "speaker": words * chosen.lookup.named[slots],
-        "answer": asked * scale.of_words(_at(chosen.lookup.words, before)),
+        "answer": asked * scale.of_words(at(chosen.lookup.words, before)),
         "time": words * (timed & asks_when),
     }
 
@@ -103,9 +107,13 @@ def spread(values: Values) -> Values:
     return (values - least) / (float(values.max()) - least)
 
 
-def _at(values: NDArray[Number], slots: Slots) -> NDArray[Number]:
+def at(values: NDArray[Number], slots: NDArray[np.integer]) -> NDArray[Number]:
     """``values`` at ``slots``, 0 where a slot is -1."""
-    return np.where(slots >= 0, values[slots], np.zeros((), values.dtype))
+    found: NDArray[Number] = values[slots]
+    missing = slots < 0
+    if missing.any():
+        found[missing] = 0
+    return found
 
 
 def weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
@@ -113,5 +121,9 @@ def weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
     total = float(idf.sum())
     if not total:
         return np.zeros(len(held))
-    bits = held[:, None] >> np.arange(len(idf), dtype=np.uint32) & np.uint32(1)
-    return np.asarray(np.vecdot(bits.astype(np.float64), idf) / total)
+    return np.asarray(np.vecdot(bits_of(held, len(idf)), idf) / total)
+
+
+def bits_of(held: NDArray[np.uint32], terms: int) -> Values:
+    """A row for each of ``held``, with 1 in the columns of the terms that are in it."""
+    return (held[:, None] >> np.arange(terms, dtype=np.uint32) & np.uint32(1)).astype(np.float64)

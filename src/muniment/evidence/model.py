@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -27,33 +27,36 @@ class LinearModel:
     spreads: Values
     weights: Values
 
-    def shares(self, features: Mapping[str, Values]) -> Values:
-        """What each feature adds, (candidates, features).
+    def shares(self, found: Values) -> Values:
+        """What each feature adds, (features, candidates), as ``found`` is in the order of names.
 
         What is not known of a row (NaN) is taken as it is on average in the strongest rows of
         which all is known, so that a typed memory competes with messages by the rest.
         """
-        found = np.stack([features[name] for name in self.names], axis=1)
-        shares = np.asarray((found - self.means) / self.spreads * self.weights)
+        factors = self.weights / self.spreads
+        shares = np.asarray(found * factors[:, None])
+        shares -= (self.means * factors)[:, None]
         unknown = np.isnan(shares)
         if unknown.any():
-            whole = shares[~unknown.any(axis=1)]
-            strongest = whole[np.argsort(whole.sum(axis=1), kind="stable")[-STRONGEST:]]
-            shares = np.where(unknown, strongest.mean(axis=0), shares)
+            whole = shares[:, ~unknown.any(axis=0)]
+            strongest = whole[:, np.argsort(whole.sum(axis=0), kind="stable")[-STRONGEST:]]
+            shares = np.where(unknown, strongest.mean(axis=1)[:, None], shares)
         return shares
 
     def less(self, lanes: Collection[str]) -> LinearModel:
         """The model without the features of these lanes."""
+        if not lanes:
+            return self
         kept = [name.partition(":")[0] not in lanes for name in self.names]
         return replace(self, weights=np.where(kept, self.weights, 0.0))
 
     def by_lane(self, shares: Values) -> dict[str, Values]:
         """The ``shares`` of each lane's features summed, under ``learned:`` and the lane."""
-        sums: dict[str, Values] = {}
-        for name, share in zip(self.names, shares.T, strict=True):
-            lane = f"learned:{name.partition(':')[0]}"
-            sums[lane] = sums.get(lane, np.zeros(len(share))) + share
-        return sums
+        lanes = [name.partition(":")[0] for name in self.names]
+        return {
+            f"learned:{lane}": shares[[one == lane for one in lanes]].sum(axis=0)
+            for lane in dict.fromkeys(lanes)
+        }
 
 
 @cache

@@ -77,9 +77,9 @@ def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
 
 
 def _by_model(found: Gathered, model: LinearModel, limit: int) -> list[Scored]:
-    shares = model.shares(found.features())
+    shares = model.shares(found.features(model.names))
     return _ranked(
-        found, shares.sum(axis=1), found.lanes(), limit, lambda best: model.by_lane(shares[best])
+        found, shares.sum(axis=0), found.lanes(), limit, lambda best: model.by_lane(shares[:, best])
     )
 
 
