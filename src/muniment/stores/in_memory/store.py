@@ -30,9 +30,9 @@ from muniment.stores.supersession import chronological
 class InMemoryStore:
     """Everything in this process, gone with it. Safe for several threads.
 
-    `memories`, `conversations`, `working` and `service` are its ports; `clock` gives aware times. With
-    `audit`, a log or its path, every write of memories and conversations is in that log once it
-    is acknowledged; AuditError where it cannot be.
+    `memories`, `conversations`, `working` and `service` are its ports; `clock` gives aware times.
+    With `audit`, a log or its path, every write of memories and conversations is in that log
+    once it is acknowledged; AuditError where it cannot be.
     """
 
     def __init__(
