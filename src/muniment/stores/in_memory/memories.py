@@ -166,7 +166,7 @@ class InMemoryMemories:
             return StoredFact(fact, created=True)
         fact, changed = succession(fact, prior.memory, lambda row: self._before(audience, row), now)
         tables.put(audience, fact, digest, vector)
-        self._close(change, audience, changed)
+        tables.close(change, audience, changed)
         closed = changed[0].memory_id if changed else None
         return StoredFact(fact, created=True, superseded=closed)
 
@@ -181,15 +181,8 @@ class InMemoryMemories:
         if not is_live(twin, now):
             return StoredFact(twin, created=False)
         changed = closed_for_known(prior.memory, twin, lambda row: self._before(audience, row), now)
-        self._close(change, audience, changed)
+        tables.close(change, audience, changed)
         return StoredFact(twin, created=False, superseded=changed[0].memory_id)
-
-    def _close(self, change: Records, audience: str, rows: Sequence[Memory]) -> None:
-        """Put the rows of a succession in their places; the first is the one that was replaced."""
-        for row in rows:
-            self._tables.replace(self._tables.memories[audience, row.memory_id], row)
-        for row in rows[:1]:
-            change.record_memory(events.MEMORY_SUPERSEDED, row, superseded_by=row.superseded_by)
 
     def _before(self, audience: str, memory: Memory) -> Memory | None:
         rows = self._tables.predecessors(self._tables.memories[audience, memory.memory_id])

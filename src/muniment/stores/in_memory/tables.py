@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -137,6 +137,13 @@ class Tables:
     def replace(self, row: MemoryRow, memory: Memory) -> MemoryRow:
         """The same row with other fields; its content and vector stay."""
         return self.put(row.audience, memory, row.digest, row.vector)
+
+    def close(self, change: Records, audience: str, rows: Sequence[Memory]) -> None:
+        """Put the rows of a succession in their places; the first is the one that was replaced."""
+        for row in rows:
+            self.replace(self.memories[audience, row.memory_id], row)
+        for row in rows[:1]:
+            change.record_memory(events.MEMORY_SUPERSEDED, row, superseded_by=row.superseded_by)
 
     def delete(self, change: Records, row: MemoryRow) -> None:
         """Remove a row, and record it."""
