@@ -19,8 +19,10 @@ from muniment.domain.memory import MemoryType
 from muniment.domain.realm import realm_of
 from muniment.domain.scope import MemoryScope
 from muniment.errors import InvalidEntryError
+from muniment.governance import events
+from muniment.governance.events import Records, conversation_realm
 from muniment.stores.embedding import RowEmbedder
-from muniment.stores.in_memory.tables import Conversation, MessageRow, Tables
+from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
 from muniment.stores.recalled import is_searchable, same_message, spoken
 
 _CURSOR = "conversations"
@@ -39,12 +41,15 @@ class InMemoryConversations:
         self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
     ) -> None:
         """All or none of `messages`; a repeated one is ignored, a changed one refused."""
-        with self._tables.lock:
+        async with self._tables.change() as change:
             rows = self._new_rows(identity, messages)
             if not messages:
                 return
-            conversation = self._opened(identity)
+            conversation = self._opened(change, identity)
             self._tables.add_messages(conversation, rows)
+            if rows:
+                counts = {"messages": len(rows)}
+                change.record(events.CONVERSATION_APPENDED, conversation.realm, **counts)
         searchable = [row for row in rows if is_searchable(row.message)]
         if searchable and self._embedder.present:
             await self.embed(conversation, searchable)
@@ -80,11 +85,15 @@ class InMemoryConversations:
 
     async def clear_messages(self, identity: ConversationIdentity) -> None:
         """Delete the messages and the summary of them; session and title stay."""
-        with self._tables.lock:
+        async with self._tables.change(may_wait=True) as change:
+            for row in self._of_session(identity):
+                summary = row.memory.memory_type is MemoryType.SUMMARY
+                if summary and row.memory.scope is MemoryScope.SESSION:
+                    self._tables.delete(change, row)
             conversation = self._held(identity)
             if conversation is not None:
-                self._tables.clear_messages(conversation)
-            self._forget_session(identity, summaries_only=True)
+                counts = {"messages": self._tables.clear_messages(conversation)}
+                change.record(events.CONVERSATION_CLEARED, conversation.realm, **counts)
 
     async def create(
         self, identity: ConversationIdentity, *, kind: str = "chat", title: str | None = None
@@ -92,9 +101,9 @@ class InMemoryConversations:
         """Make the session; one that exists stays as it is. A title given here is by hand."""
         checks.identifier("kind", kind)
         title = normalize_conversation_title(title)
-        with self._tables.lock:
+        async with self._tables.change() as change:
             if self._held(identity) is None:
-                conversation = self._opened(identity, kind)
+                conversation = self._opened(change, identity, kind)
                 conversation.title, conversation.titled_by_hand = title, title is not None
 
     async def exists(self, identity: ConversationIdentity, *, kind: str | None = None) -> bool:
@@ -104,12 +113,14 @@ class InMemoryConversations:
 
     async def delete(self, identity: ConversationIdentity) -> bool:
         """Delete the session: messages, title, and memories and states kept for it alone."""
-        with self._tables.lock:
+        async with self._tables.change(may_wait=True) as change:
             conversation = self._held(identity)
             if conversation is None:
                 return False
-            self._tables.remove_conversation(conversation)
-            self._forget_session(identity, summaries_only=False)
+            messages = self._tables.remove_conversation(conversation)
+            memories = self._forget_session(change, identity)
+            counts = {"messages": messages, "memories": memories}
+            change.record(events.CONVERSATION_DELETED, conversation.realm, **counts)
             return True
 
     async def list_conversations(
@@ -146,21 +157,23 @@ class InMemoryConversations:
     ) -> bool:
         """Set or clear the title by hand; False without such a session."""
         title = normalize_conversation_title(title)
-        with self._tables.lock:
+        async with self._tables.change() as change:
             conversation = self._held(identity)
             if conversation is None:
                 return False
             conversation.title, conversation.titled_by_hand = title, True
+            change.record(events.CONVERSATION_RENAMED, conversation.realm, by_hand=True)
             return True
 
     async def set_generated_title(self, identity: ConversationIdentity, *, title: str) -> bool:
         """Set the title unless it is blank, or one was set or cleared by hand."""
         generated = normalize_conversation_title(title)
-        with self._tables.lock:
+        async with self._tables.change() as change:
             conversation = self._held(identity)
             if conversation is None or conversation.titled_by_hand or generated is None:
                 return False
             conversation.title = generated
+            change.record(events.CONVERSATION_RENAMED, conversation.realm, by_hand=False)
             return True
 
     async def get_title(self, identity: ConversationIdentity) -> str | None:
@@ -171,11 +184,14 @@ class InMemoryConversations:
     def _held(self, identity: ConversationIdentity) -> Conversation | None:
         return self._tables.conversations.get(_key(identity))
 
-    def _opened(self, identity: ConversationIdentity, kind: str = "chat") -> Conversation:
+    def _opened(
+        self, change: Records, identity: ConversationIdentity, kind: str = "chat"
+    ) -> Conversation:
         key = _key(identity)
         if key not in self._tables.conversations:
-            made = Conversation(identity, kind, self._tables.arrival(), self._tables.clock())
+            made = Conversation(identity, kind, self._tables.arrival(), change.now)
             self._tables.conversations[key] = made
+            change.record(events.CONVERSATION_CREATED, made.realm, kind=kind)
         return self._tables.conversations[key]
 
     def _messages(self, identity: ConversationIdentity) -> tuple[ConversationMessage, ...]:
@@ -218,19 +234,21 @@ class InMemoryConversations:
             if self._held(conversation.identity) is conversation:
                 self._tables.show_messages(conversation, still)
 
-    def _forget_session(self, identity: ConversationIdentity, *, summaries_only: bool) -> None:
-        narrow = (MemoryScope.SESSION, MemoryScope.RUN)
-        for row in list(self._tables.memories.values()):
-            realm, memory = realm_of(row.memory), row.memory
-            of_session = (realm.tenant, realm.subject, realm.session) == _key(identity)
-            summary = memory.memory_type is MemoryType.SUMMARY
-            wanted = summary and memory.scope is MemoryScope.SESSION if summaries_only else True
-            if of_session and memory.scope in narrow and wanted:
-                self._tables.remove(row)
-        if not summaries_only:
-            for key in list(self._tables.working):
-                if (key.tenant, key.user, key.session) == _key(identity):
-                    del self._tables.working[key]
+    def _of_session(self, identity: ConversationIdentity) -> list[MemoryRow]:
+        """The memories that are kept for the session alone."""
+        realm = conversation_realm(*_key(identity))
+        return [row for row in self._tables.memories.values() if realm.covers(realm_of(row.memory))]
+
+    def _forget_session(self, change: Records, identity: ConversationIdentity) -> int:
+        """Remove what is kept for the session alone; how many memories that were."""
+        rows = self._of_session(identity)
+        for row in rows:
+            for memory in self._tables.remove(row):
+                change.record_memory(events.MEMORY_REOPENED, memory)
+        for key in list(self._tables.working):
+            if (key.tenant, key.user, key.session) == _key(identity):
+                del self._tables.working[key]
+        return len(rows)
 
     def _position(self, cursor: str | None) -> tuple[int, int]:
         """The last arrival that the listing knows, and the activity that its page comes before."""

@@ -16,6 +16,7 @@ from muniment.errors import NotFoundError
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.score import score
 from muniment.evidence.vectors import unpack_vector
+from muniment.governance import events
 from muniment.governance.tokens import estimate_tokens
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.entries import (
@@ -71,8 +72,9 @@ class InMemoryEntries:
         )
         audience = checked_entry(memory)
         vector = await self._embedder.one(memory.content)
-        with self._tables.lock:
+        async with self._tables.change() as change:
             self._put(audience, memory, vector)
+            change.record_memory(events.MEMORY_SAVED, memory)
         return entry_of(memory)
 
     async def get(self, scope: Scope | MemoryOwner, entry_id: str) -> MemoryEntry:
@@ -140,8 +142,8 @@ class InMemoryEntries:
         """Store what takes an entry's place, in the same realm; the old one is kept and linked."""
         realm = realm_key(scope)
         vector = await self._embedder.one(text) if isinstance(text, str) else None
-        with self._tables.lock:
-            now, old = self._tables.clock(), self._found(realm, entry_id)[0]
+        async with self._tables.change() as change:
+            now, old = change.now, self._found(realm, entry_id)[0]
             new = replacement(
                 old.memory,
                 text,
@@ -156,18 +158,18 @@ class InMemoryEntries:
             checked_entry(new)
             new, changed = replaced(old.memory, new, lambda row: self._before(old, row), now)
             self._put(old.audience, new, vector)
-            for memory in changed:
-                row = self._tables.memories[old.audience, memory.memory_id]
-                self._tables.change(row, memory)
+            self._tables.close(change, old.audience, changed)
+            change.record_memory(events.MEMORY_SAVED, new)
         return entry_of(new)
 
     async def forget(self, scope: Scope | MemoryOwner, ids: Iterable[str]) -> int:
         """Delete entries, at most 1000 ids; how many. What one had replaced is current again."""
         realm, wanted = realm_key(scope), entry_ids(ids)
-        with self._tables.lock:
+        async with self._tables.change(may_wait=True) as change:
             gone = [row for entry_id in wanted for row in self._entries(realm, entry_id)]
             for row in gone:
-                self._tables.remove(self._tables.memories[row.audience, row.memory.memory_id])
+                held = self._tables.memories[row.audience, row.memory.memory_id]
+                self._tables.delete(change, held)
         return len(gone)
 
     async def history(self, scope: Scope | MemoryOwner, entry_id: str) -> tuple[MemoryEntry, ...]:

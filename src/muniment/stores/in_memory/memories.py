@@ -18,6 +18,8 @@ from muniment.evidence.corpus import MESSAGE
 from muniment.evidence.query import analyze
 from muniment.evidence.score import Scored, score
 from muniment.evidence.vectors import pack_vector
+from muniment.governance import events
+from muniment.governance.events import Records
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
@@ -39,8 +41,12 @@ class InMemoryMemories:
         """Store or update one's own row; MemoryScopeError, InvalidEntryError."""
         audience, stored = checked_memory(memory)
         vector = await self._embedder.one(stored.content)
-        with self._tables.lock:
-            self._tables.put(audience, stored, content_hash(stored.content, stored.scope), vector)
+        digest = content_hash(stored.content, stored.scope)
+        async with self._tables.change() as change:
+            held = (audience, stored.memory_id) in self._tables.memories
+            self._tables.put(audience, stored, digest, vector)
+            event = events.MEMORY_UPDATED if held else events.MEMORY_SAVED
+            change.record_memory(event, stored)
         return stored
 
     async def get(self, caller: MemoryOwner, memory_id: str) -> Memory | None:
@@ -58,17 +64,17 @@ class InMemoryMemories:
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `get` answers, or an expired row; False where the caller sees none."""
-        with self._tables.lock:
+        async with self._tables.change(may_wait=True) as change:
             rows = sorted(self._of_id(caller, memory_id), key=self._expired)
             if rows:
-                self._tables.remove(rows[0])
+                self._tables.delete(change, rows[0])
         return bool(rows)
 
     async def index_memory(self, memory: Memory, embedding: Sequence[float] | None = None) -> None:
         """Give one's stored row this vector, or the embedder's; an unknown row is passed over."""
         audience, stored = checked_memory(memory)
         vector = await self._vector(stored.content, embedding)
-        with self._tables.lock:
+        async with self._tables.change():
             row = self._tables.memories.get((audience, stored.memory_id))
             if row is not None:
                 self._tables.put(audience, row.memory, row.digest, vector)
@@ -135,44 +141,48 @@ class InMemoryMemories:
         digest = content_hash(fact.content, fact.scope)
         fact = replace(fact, content_hash=digest)
         vector = await self._vector(fact.content, embedding)
-        with self._tables.lock:
-            now = self._tables.clock()
+        async with self._tables.change() as change:
             for row in self._tables.visible([audience]):
-                if row.digest == digest and is_twin(row.memory, fact, now):
-                    return self._known(audience, row.memory, supersedes)
+                if row.digest == digest and is_twin(row.memory, fact, change.now):
+                    return self._known(change, audience, row.memory, supersedes)
             if (audience, fact.memory_id) in self._tables.memories:
                 raise InvalidEntryError("memory_id: names another fact already")
-            return self._insert_fact(audience, fact, digest, vector, supersedes)
+            stored = self._insert_fact(change, audience, fact, vector, supersedes)
+            change.record_memory(events.MEMORY_SAVED, stored.memory)
+            return stored
 
     def _insert_fact(
-        self, audience: str, fact: Memory, digest: str, vector: bytes | None, supersedes: str | None
+        self,
+        change: Records,
+        audience: str,
+        fact: Memory,
+        vector: bytes | None,
+        supersedes: str | None,
     ) -> StoredFact:
-        tables, now = self._tables, self._tables.clock()
+        tables, digest, now = self._tables, fact.content_hash or "", change.now
         prior = tables.memories.get((audience, supersedes or ""))
         if prior is None or not is_live(prior.memory, now):
             tables.put(audience, fact, digest, vector)
             return StoredFact(fact, created=True)
         fact, changed = succession(fact, prior.memory, lambda row: self._before(audience, row), now)
         tables.put(audience, fact, digest, vector)
-        for memory in changed:
-            tables.change(tables.memories[audience, memory.memory_id], memory)
+        tables.close(change, audience, changed)
         closed = changed[0].memory_id if changed else None
         return StoredFact(fact, created=True, superseded=closed)
 
-    def _known(self, audience: str, twin: Memory, supersedes: str | None) -> StoredFact:
+    def _known(
+        self, change: Records, audience: str, twin: Memory, supersedes: str | None
+    ) -> StoredFact:
         """A fact that is known already still closes the one that it replaces."""
-        tables, now = self._tables, self._tables.clock()
+        tables, now = self._tables, change.now
         prior = tables.memories.get((audience, supersedes or ""))
         if prior is None or prior.memory == twin or not is_live(prior.memory, now):
             return StoredFact(twin, created=False)
         if not is_live(twin, now):
             return StoredFact(twin, created=False)
-        closed = prior.memory.memory_id
-        for memory in closed_for_known(
-            prior.memory, twin, lambda row: self._before(audience, row), now
-        ):
-            tables.change(tables.memories[audience, memory.memory_id], memory)
-        return StoredFact(twin, created=False, superseded=closed)
+        changed = closed_for_known(prior.memory, twin, lambda row: self._before(audience, row), now)
+        tables.close(change, audience, changed)
+        return StoredFact(twin, created=False, superseded=changed[0].memory_id)
 
     def _before(self, audience: str, memory: Memory) -> Memory | None:
         rows = self._tables.predecessors(self._tables.memories[audience, memory.memory_id])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from os import PathLike
 from typing import Self
 
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
 from muniment.domain.visibility import audiences
+from muniment.governance import events
+from muniment.governance.audit import AuditLog, audit_log
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
@@ -18,6 +21,7 @@ from muniment.stores.in_memory.entries import InMemoryEntries
 from muniment.stores.in_memory.memories import InMemoryMemories
 from muniment.stores.in_memory.service import InMemoryService
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
+from muniment.stores.in_memory.trail import Trail
 from muniment.stores.in_memory.working import InMemoryWorking
 from muniment.stores.recalled import is_searchable
 from muniment.stores.supersession import chronological
@@ -27,6 +31,8 @@ class InMemoryStore:
     """Everything in this process, gone with it. Safe for several threads.
 
     `memories`, `conversations`, `working` and `service` are its ports; `clock` gives aware times.
+    With `audit`, a log or its path, every write of memories and conversations is in that log
+    once it is acknowledged; AuditError where it cannot be.
     """
 
     def __init__(
@@ -34,8 +40,10 @@ class InMemoryStore:
         *,
         clock: Callable[[], datetime] | None = None,
         embedder: MemoryEmbedder | None = None,
+        audit: AuditLog | str | PathLike[str] | None = None,
     ) -> None:
-        self._tables = Tables(clock or _now)
+        log = audit_log(audit)
+        self._tables = Tables(clock or _now, None if log is None else Trail(log))
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
@@ -77,13 +85,16 @@ class InMemoryStore:
     async def erase(self, realm: Scope | MemoryOwner) -> ErasureResult:
         """Remove everything that belongs to the realm."""
         key = realm_key(realm)
-        with self._tables.lock:
+        async with self._tables.change(may_wait=True) as change:
             entries = self._covered(key)
             for row in entries:
                 self._tables.remove(row)
             gone = [c for c in self._tables.conversations.values() if key.covers(c.realm)]
             messages = sum(map(self._tables.remove_conversation, gone))
-            return ErasureResult(len(entries), len(gone), messages, self._erase_working(key))
+            states = self._erase_working(key)
+            counts = {"entries": len(entries), "sessions": len(gone), "messages": messages}
+            change.record(events.REALM_ERASED, key, **counts, working_states=states)
+            return ErasureResult(len(entries), len(gone), messages, states)
 
     async def reindex(
         self,

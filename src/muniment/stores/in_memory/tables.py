@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
@@ -17,7 +18,11 @@ from muniment.domain.realm import RealmKey
 from muniment.domain.visibility import message_audience
 from muniment.domain.working import WorkingKey
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.governance import events
+from muniment.governance.audit_record import AuditEntry
+from muniment.governance.events import Records
 from muniment.lexical.indexing import index_text
+from muniment.stores.in_memory.trail import Trail
 from muniment.stores.recalled import is_searchable
 from muniment.stores.supersession import handed_back, is_live
 
@@ -80,8 +85,9 @@ class WorkingRow:
 class Tables:
     """All rows. Whoever reads or writes holds `lock`; every write keeps the images in step."""
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Callable[[], datetime], trail: Trail | None = None) -> None:
         self.clock = clock
+        self._trail = trail
         self.lock = threading.RLock()
         self.memories: dict[tuple[str, str], MemoryRow] = {}
         self.conversations: dict[ConversationKey, Conversation] = {}
@@ -89,6 +95,26 @@ class Tables:
         self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
         self.on_conversation_gone: list[Callable[[ConversationKey], None]] = []
         self._arrivals = itertools.count(1)
+
+    @asynccontextmanager
+    async def change(self, *, may_wait: bool = False) -> AsyncIterator[Records]:
+        """Hold `lock` for one write of memories or conversations, during which nothing awaits.
+
+        What it records is in the log once the block is left, and dropped where the block fails.
+        Where the log is damaged or missing, AuditError before the block; a change that
+        `may_wait` goes on, its records waiting.
+        """
+        if self._trail is None:
+            with self.lock:
+                yield Records(None, self.clock())
+            return
+        if not may_wait:
+            await self._trail.require_log()
+        noted: list[AuditEntry] = []
+        with self.lock:
+            yield Records(noted.append, self.clock())
+            self._trail.add(noted)
+        await self._trail.settle()
 
     def arrival(self) -> int:
         """The next place in the order of arrival."""
@@ -108,18 +134,34 @@ class Tables:
         self.images[audience].upsert([memory_image(row)])
         return row
 
-    def change(self, row: MemoryRow, memory: Memory) -> None:
+    def replace(self, row: MemoryRow, memory: Memory) -> MemoryRow:
         """The same row with other fields; its content and vector stay."""
-        self.put(row.audience, memory, row.digest, row.vector)
+        return self.put(row.audience, memory, row.digest, row.vector)
 
-    def remove(self, row: MemoryRow) -> None:
+    def close(self, change: Records, audience: str, rows: Sequence[Memory]) -> None:
+        """Put the rows of a succession in their places; the first is the one that was replaced."""
+        for row in rows:
+            self.replace(self.memories[audience, row.memory_id], row)
+        for row in rows[:1]:
+            change.record_memory(events.MEMORY_SUPERSEDED, row, superseded_by=row.superseded_by)
+
+    def delete(self, change: Records, row: MemoryRow) -> None:
+        """Remove a row, and record it."""
+        reopened = self.remove(row)
+        change.record_memory(events.MEMORY_DELETED, row.memory)
+        for memory in reopened:
+            change.record_memory(events.MEMORY_REOPENED, memory)
+
+    def remove(self, row: MemoryRow) -> list[Memory]:
         """Delete a row; what it had replaced is current again, unless it is so already."""
         del self.memories[row.audience, row.memory.memory_id]
         self.images[row.audience].remove([row.order])
+        current: list[Memory] = []
         for prior in self.predecessors(row):
             reopened = handed_back(prior.memory, row.memory)
             if reopened.superseded_by is not None or not self._said_again(prior):
-                self.change(prior, reopened)
+                current.append(self.replace(prior, reopened).memory)
+        return current
 
     def predecessors(self, row: MemoryRow) -> list[MemoryRow]:
         """The rows that `row` replaced, in order of arrival."""

@@ -23,6 +23,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.visibility import audience_key, message_audience
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
+from muniment.governance.events import conversation_realm
 from muniment.lexical.indexing import index_text
 from muniment.stores.recalled import is_searchable, same_message, spoken
 from muniment.stores.rows import (
@@ -212,7 +213,7 @@ class SQLiteConversations:
 
 
 def _realm(identity: ConversationIdentity) -> RealmKey:
-    return RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
+    return conversation_realm(identity.tenant_id, identity.user_id, identity.session_id)
 
 
 def _conversation(db: apsw.Connection, identity: ConversationIdentity) -> Row | None:
