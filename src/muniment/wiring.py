@@ -35,6 +35,7 @@ from muniment.ports import (
     MemoryEmbedder,
     MemoryIndex,
     MemoryModel,
+    MemoryPages,
     MemoryRepository,
     ServiceRecords,
     WorkingMemoryStore,
@@ -53,7 +54,7 @@ _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMA
 _log = logging.getLogger("muniment.wiring")
 
 
-class Memories(MemoryRepository, MemoryIndex, FactStore, Protocol):
+class Memories(MemoryRepository, MemoryIndex, MemoryPages, FactStore, Protocol):
     """A store's long-term face."""
 
 
