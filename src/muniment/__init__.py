@@ -69,6 +69,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "muniment.extraction.extractor": ("MemoryExtractor",),
     "muniment.governance.audit": ("GENESIS", "AuditLog", "VerifyResult", "verify_audit_log"),
+    "muniment.governance.usage": ("Usage",),
     "muniment.manager": ("MemoryManager", "MemoryManagerConfig", "MemorySnapshot"),
     "muniment.ports": (
         "Candidate",
@@ -87,6 +88,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "muniment.replies": ("CondenseRequest", "ExtractedFact", "ProposedFacts"),
     "muniment.stores.entries": ("MemoryEntry", "SearchHit"),
+    "muniment.stores.erasure": ("ErasureResult",),
     "muniment.stores.in_memory": ("InMemoryStore",),
     "muniment.stores.sqlite": ("AsyncSQLiteStore", "SQLiteStore"),
     "muniment.tiers.long_term": ("LongTermMemory",),

@@ -6,8 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from os import PathLike
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, cast
 
 from muniment.blocking import BackgroundLoop, Blocking
 from muniment.context.builder import MemoryContextBuilder
@@ -24,7 +23,6 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.errors import InvalidEntryError, MemoryConfigurationError, NotFoundError
 from muniment.extraction.extractor import MemoryExtractor
-from muniment.governance.audit import AuditLog
 from muniment.manager import MemoryManager
 from muniment.models import as_memory_model
 from muniment.ports import (
@@ -35,7 +33,6 @@ from muniment.ports import (
     MemoryEmbedder,
     MemoryIndex,
     MemoryModel,
-    MemoryPages,
     MemoryRepository,
     ServiceRecords,
     WorkingMemoryStore,
@@ -46,7 +43,6 @@ from muniment.tiers.short_term import MessageTurns, ShortTermMemory
 from muniment.tiers.working import WorkingMemory
 
 Clock = Callable[[], datetime]
-Audit: TypeAlias = AuditLog | str | PathLike[str]
 
 _SQLITE = "sqlite:///"
 _IN_MEMORY = "memory://"
@@ -54,7 +50,7 @@ _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMA
 _log = logging.getLogger("muniment.wiring")
 
 
-class Memories(MemoryRepository, MemoryIndex, MemoryPages, FactStore, Protocol):
+class Memories(MemoryRepository, MemoryIndex, FactStore, Protocol):
     """A store's long-term face."""
 
 
@@ -208,7 +204,6 @@ async def open_store(
     *,
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
-    audit: Audit | None = None,
     reindexing: bool = False,
 ) -> AsyncIterator[AsyncStore]:
     """The store of `open_memory` alone, for its verbs by realm; closed at the end of the block.
@@ -220,7 +215,6 @@ async def open_store(
         url or settings.database_url,
         _embedder(settings.embedder if embedder == "auto" else embedder),
         clock,
-        settings.audit_path if audit is None else audit,
     )
     try:
         await store.open(reindexing=reindexing)
@@ -237,20 +231,17 @@ async def open_memory(
     model: object | None = None,
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
-    audit: Audit | None = None,
 ) -> AsyncIterator[OpenMemory]:
     """A running memory for `url` (`sqlite:///file`, `memory://`); closed at the end of the block.
 
     What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
     `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
-    None, or a MemoryEmbedder. `audit`: an AuditLog or its path, in which every write of memories
-    and conversations is recorded. MemoryConfigurationError for what does not fit.
+    None, or a MemoryEmbedder. MemoryConfigurationError for what does not fit.
     """
     settings = load_settings()
     async with AsyncExitStack() as stack:
         chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
-        opening = open_store(url, embedder=chosen, clock=clock, audit=audit)
-        store = await stack.enter_async_context(opening)
+        store = await stack.enter_async_context(open_store(url, embedder=chosen, clock=clock))
         if model is None and settings.model is not None:
             model = await stack.enter_async_context(_served_model(settings.model))
         yield OpenMemory(
@@ -270,16 +261,13 @@ def open_memory_blocking(
     model: object | None = None,
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
-    audit: Audit | None = None,
 ) -> Iterator[Any]:
     """`open_memory` for code without an event loop: the same object, its async methods blocking.
 
     They run in one background loop; calls from several threads are welcome.
     """
     loop = BackgroundLoop()
-    opened = open_memory(
-        url, policy=policy, model=model, embedder=embedder, clock=clock, audit=audit
-    )
+    opened = open_memory(url, policy=policy, model=model, embedder=embedder, clock=clock)
     try:
         memory = loop.run(opened.__aenter__())
         try:
@@ -296,19 +284,17 @@ def _rememberable(kind: MemoryType) -> MemoryType:
     return kind
 
 
-def _store(
-    url: str, embedder: MemoryEmbedder | None, clock: Clock | None, audit: Audit | None
-) -> AsyncStore:
+def _store(url: str, embedder: MemoryEmbedder | None, clock: Clock | None) -> AsyncStore:
     if url.startswith(_IN_MEMORY):
         from muniment.stores.in_memory import InMemoryStore
 
-        return InMemoryStore(clock=clock, embedder=embedder, audit=audit)
+        return InMemoryStore(clock=clock, embedder=embedder)
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(f"url: must look like {_SQLITE}FILE or {_IN_MEMORY}")
     from muniment.stores.sqlite import AsyncSQLiteStore
 
-    return AsyncSQLiteStore(path, clock=clock, embedder=embedder, audit=audit)
+    return AsyncSQLiteStore(path, clock=clock, embedder=embedder)
 
 
 def _embedder(choice: str | MemoryEmbedder | None) -> MemoryEmbedder | None:

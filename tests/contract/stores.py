@@ -10,10 +10,12 @@ from muniment.stores.sqlite import AsyncSQLiteStore
 from muniment.testing.kit import StoreMaker
 
 MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
-    "in_memory": lambda _: lambda clock, embedder: InMemoryStore(clock=clock, embedder=embedder),
+    "in_memory": lambda _: (
+        lambda clock, embedder, **options: InMemoryStore(clock=clock, embedder=embedder, **options)
+    ),
     "sqlite": lambda folder: (
-        lambda clock, embedder: AsyncSQLiteStore(
-            folder / "memory.db", clock=clock, embedder=embedder
+        lambda clock, embedder, **options: AsyncSQLiteStore(
+            folder / "memory.db", clock=clock, embedder=embedder, **options
         )
     ),
 }

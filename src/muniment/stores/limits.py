@@ -4,23 +4,55 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from muniment.domain import checks
 from muniment.domain.frozen import thaw
 from muniment.domain.memory import Memory
 from muniment.domain.owner import with_user
 from muniment.domain.visibility import audience_key
-from muniment.errors import InvalidEntryError, MemoryScopeError
-from muniment.governance.tokens import estimate_tokens
+from muniment.errors import InvalidEntryError, MemoryConfigurationError, MemoryScopeError
+from muniment.governance.quotas import Quotas
+from muniment.governance.tokens import TokenEstimator, checked_estimator, estimate_tokens
 
 MAX_TEXT_BYTES = 8192
 MAX_METADATA_BYTES = 4096
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_VALUES = 1000
+LARGEST_TEXT_BYTES = 1 << 20
 
 
-def checked_memory(memory: Memory) -> tuple[str, Memory]:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one store takes: bytes of a text, quotas a tenant, and how tokens are counted."""
+
+    max_text_bytes: int = MAX_TEXT_BYTES
+    quotas: Quotas = field(default_factory=Quotas)
+    count: TokenEstimator = estimate_tokens
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        quota_entries: int | None = None,
+        quota_tokens: int | None = None,
+        token_estimator: TokenEstimator | None = None,
+    ) -> Limits:
+        """The options of a store; MemoryConfigurationError for one that is out of range.
+
+        A text may have 1 byte to 1 MiB; a quota is None for none.
+        """
+        try:
+            checks.whole("max_text_bytes", max_text_bytes, low=1, high=LARGEST_TEXT_BYTES)
+        except ValueError as error:
+            raise MemoryConfigurationError(str(error)) from None
+        quotas = Quotas(quota_entries, quota_tokens)
+        return cls(max_text_bytes, quotas, checked_estimator(token_estimator))
+
+
+def checked_memory(memory: Memory, max_text_bytes: int = MAX_TEXT_BYTES) -> tuple[str, Memory]:
     """The memory's audience, and the memory as it is stored: with its user filled in.
 
     MemoryScopeError where the owner lacks a field of the scope; InvalidEntryError over a limit.
@@ -28,8 +60,8 @@ def checked_memory(memory: Memory) -> tuple[str, Memory]:
     key = audience_key(memory.scope, memory.owner)
     if key is None:
         raise MemoryScopeError(f"the owner lacks a field that scope {memory.scope.value} needs")
-    if len(memory.content.encode()) > MAX_TEXT_BYTES:
-        raise InvalidEntryError(f"content: must have at most {MAX_TEXT_BYTES} bytes")
+    if len(memory.content.encode()) > max_text_bytes:
+        raise InvalidEntryError(f"content: must have at most {max_text_bytes} bytes")
     check_metadata(memory.metadata)
     return key, replace(memory, owner=with_user(memory.owner))
 
@@ -57,14 +89,16 @@ def _extent(value: object) -> tuple[int, int]:
     return 1 + max((d for d, _ in below), default=0), len(below) + sum(n for _, n in below)
 
 
-def within_tokens(memories: Iterable[Memory], max_tokens: int | None) -> tuple[Memory, ...]:
+def within_tokens(
+    memories: Iterable[Memory], max_tokens: int | None, count: TokenEstimator = estimate_tokens
+) -> tuple[Memory, ...]:
     """In the order given, what fits the budget; one that does not is passed over."""
     if max_tokens is None:
         return tuple(memories)
     kept: list[Memory] = []
     left = max_tokens
     for memory in memories:
-        cost = estimate_tokens(memory.content)
+        cost = count(memory.content)
         if cost <= left:
             kept.append(memory)
             left -= cost

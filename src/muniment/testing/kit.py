@@ -13,6 +13,7 @@ from muniment.domain.owner import MemoryOwner, owner_user
 from muniment.domain.query import MemoryQuery
 from muniment.domain.realm import Scope
 from muniment.domain.scope import MemoryScope
+from muniment.governance.usage import Usage
 from muniment.ports import (
     Candidate,
     ConversationDirectory,
@@ -22,7 +23,6 @@ from muniment.ports import (
     MemoryCandidates,
     MemoryEmbedder,
     MemoryIndex,
-    MemoryPages,
     MemoryRepository,
     ServiceRecords,
     WorkingMemoryStore,
@@ -32,7 +32,7 @@ from muniment.stores.erasure import ErasureResult
 from muniment.testing.doubles import ManualClock
 
 
-class Memories(MemoryRepository, MemoryIndex, MemoryPages, MemoryCandidates, FactStore, Protocol):
+class Memories(MemoryRepository, MemoryIndex, MemoryCandidates, FactStore, Protocol):
     """The memory face of a store."""
 
 
@@ -57,12 +57,18 @@ class AsyncStore(Protocol):
     def entries(self) -> Entries: ...
     async def history(self, whose: MemoryOwner | Scope, memory_id: str, /) -> Sequence[Memory]: ...
     async def count(self, realm: Scope | MemoryOwner, /) -> int: ...
-    async def erase(self, realm: Scope | MemoryOwner, /) -> ErasureResult: ...
+    async def erase(
+        self, realm: Scope | MemoryOwner, /, *, cascade: bool = True
+    ) -> ErasureResult: ...
+    async def sweep_expired(self, realm: Scope | MemoryOwner, /) -> int: ...
+    async def compact(self) -> None: ...
+    async def usage(self, realm: Scope | MemoryOwner, /, period: str | None = None) -> Usage: ...
+    def note_served(self, tenant: str, entries: int, tokens: int) -> None: ...
     async def reindex(self) -> int: ...
     async def aclose(self) -> None: ...
 
 
-StoreMaker = Callable[[ManualClock, MemoryEmbedder | None], AsyncStore]
+StoreMaker = Callable[..., AsyncStore]
 
 EVERY_SCOPE = tuple(MemoryScope)
 EVERY_TYPE = tuple(MemoryType)
@@ -86,10 +92,10 @@ class Kit:
         finally:
             await kit.store.aclose()
 
-    async def reopen(self, embedder: MemoryEmbedder | None = None) -> None:
-        """Close the store and make it again: after a restart, or with an embedder."""
+    async def reopen(self, embedder: MemoryEmbedder | None = None, **options: Any) -> None:
+        """Close the store and make it again: after a restart, or with an embedder or options."""
         await self.store.aclose()
-        self.store = self._make(self.clock, embedder)
+        self.store = self._make(self.clock, embedder, **options)
 
     @property
     def memories(self) -> Memories:

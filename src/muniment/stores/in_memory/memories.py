@@ -22,6 +22,7 @@ from muniment.governance import events
 from muniment.governance.events import Records
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.embedding import RowEmbedder
+from muniment.stores.in_memory.derivations import checked_sources, seen_by
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.recalled import recalled_message
@@ -39,12 +40,12 @@ class InMemoryMemories:
 
     async def save(self, memory: Memory) -> Memory:
         """Store or update one's own row; MemoryScopeError, InvalidEntryError."""
-        audience, stored = checked_memory(memory)
+        audience, stored = self._checked(memory)
         vector = await self._embedder.one(stored.content)
         digest = content_hash(stored.content, stored.scope)
         async with self._tables.change() as change:
             held = (audience, stored.memory_id) in self._tables.memories
-            self._tables.put(audience, stored, digest, vector)
+            self._tables.put(audience, stored, digest, vector, self._sources(audience, stored))
             event = events.MEMORY_UPDATED if held else events.MEMORY_SAVED
             change.record_memory(event, stored)
         return stored
@@ -58,19 +59,10 @@ class InMemoryMemories:
     async def search(self, query: MemoryQuery) -> tuple[Memory, ...]:
         """With text the most relevant first, else the last changed first."""
         if query.text is None:
-            return within_tokens(self._listed(query)[: query.limit], query.max_tokens)
-        found = self._matched(query, None, limit=query.limit)
-        return within_tokens((candidate.memory for candidate in found), query.max_tokens)
-
-    async def page(
-        self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
-    ) -> tuple[Memory, ...]:
-        """The newest by creation that follow the place `after`."""
-        start = None if after is None else (-after[0].timestamp(), after[1])
-        placed = [((-m.created_at.timestamp(), m.memory_id), m) for m in self._listed(query)]
-        placed.sort(key=lambda pair: pair[0])
-        following = [memory for place, memory in placed if start is None or place > start]
-        return tuple(following[: query.limit])
+            found = self._listed(query)[: query.limit]
+        else:
+            found = [hit.memory for hit in self._matched(query, None, limit=query.limit)]
+        return within_tokens(found, query.max_tokens, self._tables.limits.count)
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `get` answers, or an expired row; False where the caller sees none."""
@@ -82,7 +74,7 @@ class InMemoryMemories:
 
     async def index_memory(self, memory: Memory, embedding: Sequence[float] | None = None) -> None:
         """Give one's stored row this vector, or the embedder's; an unknown row is passed over."""
-        audience, stored = checked_memory(memory)
+        audience, stored = self._checked(memory)
         vector = await self._vector(stored.content, embedding)
         async with self._tables.change():
             row = self._tables.memories.get((audience, stored.memory_id))
@@ -147,7 +139,7 @@ class InMemoryMemories:
         embedding: Sequence[float] | None = None,
     ) -> StoredFact:
         """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
-        audience, fact = checked_memory(memory)
+        audience, fact = self._checked(memory)
         digest = content_hash(fact.content, fact.scope)
         fact = replace(fact, content_hash=digest)
         vector = await self._vector(fact.content, embedding)
@@ -170,12 +162,13 @@ class InMemoryMemories:
         supersedes: str | None,
     ) -> StoredFact:
         tables, digest, now = self._tables, fact.content_hash or "", change.now
+        sources = self._sources(audience, fact)
         prior = tables.memories.get((audience, supersedes or ""))
         if prior is None or not is_live(prior.memory, now):
-            tables.put(audience, fact, digest, vector)
+            tables.put(audience, fact, digest, vector, sources)
             return StoredFact(fact, created=True)
         fact, changed = succession(fact, prior.memory, lambda row: self._before(audience, row), now)
-        tables.put(audience, fact, digest, vector)
+        tables.put(audience, fact, digest, vector, sources)
         tables.close(change, audience, changed)
         closed = changed[0].memory_id if changed else None
         return StoredFact(fact, created=True, superseded=closed)
@@ -197,6 +190,12 @@ class InMemoryMemories:
     def _before(self, audience: str, memory: Memory) -> Memory | None:
         rows = self._tables.predecessors(self._tables.memories[audience, memory.memory_id])
         return rows[-1].memory if rows else None
+
+    def _checked(self, memory: Memory) -> tuple[str, Memory]:
+        return checked_memory(memory, self._tables.limits.max_text_bytes)
+
+    def _sources(self, audience: str, memory: Memory) -> frozenset[int]:
+        return checked_sources(self._tables, audience, memory, seen_by(memory.owner))
 
     async def _vector(self, content: str, embedding: Sequence[float] | None) -> bytes | None:
         return await self._embedder.one(content) if embedding is None else pack_vector(embedding)

@@ -13,9 +13,12 @@ from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
 from muniment.domain.visibility import audiences
 from muniment.governance import events
 from muniment.governance.audit import AuditLog, audit_log
+from muniment.governance.tokens import TokenEstimator
+from muniment.governance.usage import ServedCounts, Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.in_memory import realms
 from muniment.stores.in_memory.conversations import InMemoryConversations
 from muniment.stores.in_memory.entries import InMemoryEntries
 from muniment.stores.in_memory.memories import InMemoryMemories
@@ -23,6 +26,7 @@ from muniment.stores.in_memory.service import InMemoryService
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
 from muniment.stores.in_memory.trail import Trail
 from muniment.stores.in_memory.working import InMemoryWorking
+from muniment.stores.limits import MAX_TEXT_BYTES, Limits
 from muniment.stores.recalled import is_searchable
 from muniment.stores.supersession import chronological
 
@@ -33,6 +37,8 @@ class InMemoryStore:
     `memories`, `conversations`, `working` and `service` are its ports; `clock` gives aware times.
     With `audit`, a log or its path, every write of memories and conversations is in that log
     once it is acknowledged; AuditError where it cannot be.
+    A text has at most `max_text_bytes` (1 to 1 MiB). Quotas are a tenant's: how many memories,
+    and how many tokens of them by `token_estimator` (one for 3 bytes by default); None is none.
     """
 
     def __init__(
@@ -41,9 +47,20 @@ class InMemoryStore:
         clock: Callable[[], datetime] | None = None,
         embedder: MemoryEmbedder | None = None,
         audit: AuditLog | str | PathLike[str] | None = None,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        quota_entries: int | None = None,
+        quota_tokens: int | None = None,
+        token_estimator: TokenEstimator | None = None,
     ) -> None:
+        limits = Limits.of(
+            max_text_bytes=max_text_bytes,
+            quota_entries=quota_entries,
+            quota_tokens=quota_tokens,
+            token_estimator=token_estimator,
+        )
         log = audit_log(audit)
-        self._tables = Tables(clock or _now, None if log is None else Trail(log))
+        self._tables = Tables(clock or _now, limits, None if log is None else Trail(log))
+        self._served = ServedCounts(self._tables.clock)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
@@ -80,21 +97,55 @@ class InMemoryStore:
     async def count(self, realm: Scope | MemoryOwner) -> int:
         """Memories that belong to the realm, expired ones included."""
         with self._tables.lock:
-            return len(self._covered(realm_key(realm)))
+            return len(realms.covered(self._tables, realm_key(realm)))
 
-    async def erase(self, realm: Scope | MemoryOwner) -> ErasureResult:
-        """Remove everything that belongs to the realm."""
+    async def erase(self, realm: Scope | MemoryOwner, *, cascade: bool = True) -> ErasureResult:
+        """Remove everything that belongs to the realm, and what was derived from that alone.
+
+        `cascade=False` leaves alone what is outside the realm. A tenant-wide erasure takes the
+        tenant's served usage along.
+        """
         key = realm_key(realm)
         async with self._tables.change(may_wait=True) as change:
-            entries = self._covered(key)
-            for row in entries:
-                self._tables.remove(row)
-            gone = [c for c in self._tables.conversations.values() if key.covers(c.realm)]
-            messages = sum(map(self._tables.remove_conversation, gone))
-            states = self._erase_working(key)
-            counts = {"entries": len(entries), "sessions": len(gone), "messages": messages}
-            change.record(events.REALM_ERASED, key, **counts, working_states=states)
-            return ErasureResult(len(entries), len(gone), messages, states)
+            erased = realms.erase(self._tables, change, key, cascade=cascade)
+            record_id = change.record(events.REALM_ERASED, key, **erased.record)
+            if key == RealmKey(key.tenant):
+                self._served.forget(key.tenant)
+        return erased.received(record_id or events.new_record_id())
+
+    async def sweep_expired(self, realm: Scope | MemoryOwner) -> int:
+        """Remove the realm's memories whose time is over; how many there were.
+
+        What a swept one had replaced stays closed.
+        """
+        key = realm_key(realm)
+        async with self._tables.change(may_wait=True) as change:
+            gone = realms.sweep(self._tables, key)
+            change.record_ids(events.MEMORIES_SWEPT, key, gone)
+        return len(gone)
+
+    async def compact(self) -> None:
+        """Nothing to do: what is removed leaves nothing behind."""
+
+    async def usage(self, realm: Scope | MemoryOwner, period: str | None = None) -> Usage:
+        """What the realm has stored, and what its tenant's searches served on one UTC day.
+
+        `period` is YYYY-MM-DD, today by default; ValueError for anything else.
+        """
+        key, day = realm_key(realm), checked_period(period, self._tables.clock())
+        with self._tables.lock:
+            rows = realms.covered(self._tables, key)
+        served = self._served.of(key.tenant, day)
+        stored = sum(row.tokens for row in rows)
+        return Usage(len(rows), stored, day, served.searches, served.entries, served.tokens)
+
+    def note_served(self, tenant: str, entries: int, tokens: int) -> None:
+        """Count one search that gave out so many entries and tokens."""
+        self._served.note(tenant, entries, tokens)
+
+    def count_tokens(self, text: str) -> int:
+        """What a text costs, by the store's estimator."""
+        return self._tables.limits.count(text)
 
     async def reindex(
         self,
@@ -105,12 +156,8 @@ class InMemoryStore:
         """Embed anew what the realm covers, everything by default; how many rows there are."""
         key = None if realm is None else realm_key(realm)
         with self._tables.lock:
-            rows = list(self._tables.memories.values()) if key is None else self._covered(key)
-            spoken = [
-                each
-                for each in self._tables.conversations.values()
-                if key is None or key.covers(each.realm)
-            ]
+            rows = [r for r in self._tables.memories.values() if _within(key, realm_of(r.memory))]
+            spoken = [c for c in self._tables.conversations.values() if _within(key, c.realm)]
         vectors = await self._embedder.many([row.memory.content for row in rows])
         with self._tables.lock:
             for row, vector in zip(rows, vectors, strict=True):
@@ -137,20 +184,11 @@ class InMemoryStore:
             now, keys = self._tables.clock(), audiences(whose)
             rows = [r for r in self._tables.visible(keys) if not r.memory.is_expired_at(now)]
             return sorted(rows, key=lambda row: row.memory.scope.width)
-        return self._covered(realm_key(whose))
+        return realms.covered(self._tables, realm_key(whose))
 
-    def _covered(self, key: RealmKey) -> list[MemoryRow]:
-        return [row for row in self._tables.memories.values() if key.covers(realm_of(row.memory))]
 
-    def _erase_working(self, key: RealmKey) -> int:
-        gone = [
-            run
-            for run in self._tables.working
-            if key.covers(RealmKey(run.tenant, run.user, None, run.session))
-        ]
-        for run in gone:
-            del self._tables.working[run]
-        return len(gone)
+def _within(realm: RealmKey | None, place: RealmKey) -> bool:
+    return realm is None or realm.covers(place)
 
 
 def _now() -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,8 +21,10 @@ from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.governance import events
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.events import Records
+from muniment.governance.quotas import Totals
 from muniment.lexical.indexing import index_text
 from muniment.stores.in_memory.trail import Trail
+from muniment.stores.limits import Limits
 from muniment.stores.recalled import is_searchable
 from muniment.stores.supersession import handed_back, is_live
 
@@ -31,13 +33,20 @@ ConversationKey = tuple[str, str, str]  # tenant, user, session
 
 @dataclass(slots=True)
 class MemoryRow:
-    """A memory under its audience; `order` is its arrival."""
+    """A memory under its audience; `order` is its arrival, `sources` those it is derived from."""
 
     order: int
     audience: str
     memory: Memory
     digest: str
     vector: bytes | None
+    tokens: int
+    sources: frozenset[int]
+
+    @property
+    def tenant(self) -> str:
+        """Whose quota it takes from."""
+        return self.memory.owner.tenant_id
 
 
 @dataclass(slots=True)
@@ -85,8 +94,11 @@ class WorkingRow:
 class Tables:
     """All rows. Whoever reads or writes holds `lock`; every write keeps the images in step."""
 
-    def __init__(self, clock: Callable[[], datetime], trail: Trail | None = None) -> None:
+    def __init__(
+        self, clock: Callable[[], datetime], limits: Limits, trail: Trail | None = None
+    ) -> None:
         self.clock = clock
+        self.limits = limits
         self._trail = trail
         self.lock = threading.RLock()
         self.memories: dict[tuple[str, str], MemoryRow] = {}
@@ -94,6 +106,7 @@ class Tables:
         self.working: dict[WorkingKey, WorkingRow] = {}
         self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
         self.on_conversation_gone: list[Callable[[ConversationKey], None]] = []
+        self._totals: defaultdict[str, Totals] = defaultdict(Totals)
         self._arrivals = itertools.count(1)
 
     @asynccontextmanager
@@ -125,14 +138,45 @@ class Tables:
         allowed = frozenset(keys)
         return [row for row in self.memories.values() if row.audience in allowed]
 
-    def put(self, audience: str, memory: Memory, digest: str, vector: bytes | None) -> MemoryRow:
-        """Insert a row, or update the one of this id in its audience."""
+    def put(
+        self,
+        audience: str,
+        memory: Memory,
+        digest: str,
+        vector: bytes | None,
+        sources: frozenset[int] | None = None,
+    ) -> MemoryRow:
+        """Insert a row, or update the one of this id in its audience; QuotaExceededError.
+
+        Without `sources`, it is derived from what it was derived from.
+        """
         held = self.memories.get((audience, memory.memory_id))
+        if sources is None:
+            sources = frozenset() if held is None else held.sources
         order = self.arrival() if held is None else held.order
-        row = MemoryRow(order, audience, memory, digest, vector)
+        tokens = self.limits.count(memory.content)
+        row = MemoryRow(order, audience, memory, digest, vector, tokens, sources)
+        self._count(held, row)
         self.memories[audience, memory.memory_id] = row
         self.images[audience].upsert([memory_image(row)])
         return row
+
+    def still_named(self, orders: Iterable[int], names: Collection[str]) -> list[int]:
+        """Those of these rows that are there and whose id is among `names`."""
+        wanted = frozenset(orders)
+        rows = [row for row in self.memories.values() if row.order in wanted] if wanted else []
+        return [row.order for row in rows if row.memory.memory_id in names]
+
+    def _count(self, old: MemoryRow | None, new: MemoryRow | None) -> None:
+        """Count a row in place of another; QuotaExceededError before anything changed."""
+        changed: dict[str, Totals] = {}
+        for row, sign in ((old, -1), (new, 1)):
+            if row is not None:
+                held = changed.get(row.tenant, self._totals[row.tenant])
+                changed[row.tenant] = Totals(held.entries + sign, held.tokens + sign * row.tokens)
+        if new is not None:
+            self.limits.quotas.check(self._totals[new.tenant], changed[new.tenant])
+        self._totals.update(changed)
 
     def replace(self, row: MemoryRow, memory: Memory) -> MemoryRow:
         """The same row with other fields; its content and vector stay."""
@@ -154,14 +198,19 @@ class Tables:
 
     def remove(self, row: MemoryRow) -> list[Memory]:
         """Delete a row; what it had replaced is current again, unless it is so already."""
-        del self.memories[row.audience, row.memory.memory_id]
-        self.images[row.audience].remove([row.order])
+        self.drop(row)
         current: list[Memory] = []
         for prior in self.predecessors(row):
             reopened = handed_back(prior.memory, row.memory)
             if reopened.superseded_by is not None or not self._said_again(prior):
                 current.append(self.replace(prior, reopened).memory)
         return current
+
+    def drop(self, row: MemoryRow) -> None:
+        """Delete a row; what it had replaced stays closed."""
+        self._count(row, None)
+        del self.memories[row.audience, row.memory.memory_id]
+        self.images[row.audience].remove([row.order])
 
     def predecessors(self, row: MemoryRow) -> list[MemoryRow]:
         """The rows that `row` replaced, in order of arrival."""

@@ -11,6 +11,7 @@ import apsw
 
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.events import Records
+from muniment.stores.limits import Limits
 
 Answer = TypeVar("Answer")
 
@@ -21,16 +22,18 @@ class Change(Records):
     `now` is the instant of the change. An AuditError from `record` undoes the job.
     """
 
-    __slots__ = ("db",)
+    __slots__ = ("db", "limits")
 
     def __init__(
         self,
         db: apsw.Connection,
         now: datetime,
         put: Callable[[apsw.Connection, AuditEntry], None] | None,
+        limits: Limits,
     ) -> None:
         super().__init__(None if put is None else partial(put, db), now)
         self.db = db
+        self.limits = limits
 
 
 ChangeJob = Callable[[Change], Answer]

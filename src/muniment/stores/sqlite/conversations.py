@@ -36,8 +36,8 @@ from muniment.stores.rows import (
 )
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core, cursor_secret
+from muniment.stores.sqlite.erasing import erase
 from muniment.stores.sqlite.images import json_list
-from muniment.stores.sqlite.realms import erase
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import touch
 
@@ -151,7 +151,7 @@ class SQLiteConversations:
         def job(change: Change) -> bool:
             if _conversation(change.db, identity) is None:
                 return False
-            gone = erase(change, realm)
+            gone = erase(change, realm)[0].result
             counts = {"messages": gone.messages, "memories": gone.entries}
             change.record(events.CONVERSATION_DELETED, realm, **counts)
             return True

@@ -13,13 +13,16 @@ import apsw
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.governance.audit import AuditLog, audit_log
+from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
+from muniment.stores.limits import Limits
 from muniment.stores.sqlite.change import Change, ChangeJob
 from muniment.stores.sqlite.engine import Engine
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
 from muniment.stores.sqlite.outbox import Outbox
 from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.totals import store_served
 
 Clock = Callable[[], datetime]
 Answer = TypeVar("Answer")
@@ -46,6 +49,7 @@ class Core:
         synchronous: str = "FULL",
         image_bytes: int = DEFAULT_BUDGET_BYTES,
         audit: AuditLog | str | PathLike[str] | None = None,
+        limits: Limits | None = None,
     ) -> None:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
@@ -60,6 +64,8 @@ class Core:
         self.images = Images(image_bytes)
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)
+        self.limits = limits or Limits()
+        self.served = ServedCounts(self.clock)
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -70,9 +76,18 @@ class Core:
         AuditError before anything changes; a job that `may_wait` goes on, its records waiting.
         """
         now, keep = self.clock(), self._keep
-        return await self.engine.write_async(
-            lambda db: job(Change(db, now, keep)), needs_log=not may_wait
-        )
+
+        def run(db: apsw.Connection) -> Answer:
+            answer = job(Change(db, now, keep, self.limits))
+            store_served(db, self.served)
+            return answer
+
+        return await self.engine.write_async(run, needs_log=not may_wait)
+
+    async def store_served(self) -> None:
+        """Write what searches served since the last write; nothing where they did not."""
+        if self.served.any:
+            await self.engine.write_async(lambda db: store_served(db, self.served))
 
     # -- vectors: one model a file ---------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,13 +14,13 @@ import apsw
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.stores.driven import Finished, in_thread
 from muniment.stores.sqlite.connections import (
-    BUSY_MILLISECONDS,
     IN_MEMORY,
     SYNCHRONOUS,
     connect,
     use_write_ahead_log,
 )
 from muniment.stores.sqlite.errors import store_errors
+from muniment.stores.sqlite.journal import settle_promised
 from muniment.stores.sqlite.migrate import migrate, require_ours
 from muniment.stores.sqlite.outbox import Outbox
 from muniment.stores.sqlite.readers import Readers
@@ -28,7 +29,6 @@ from muniment.stores.sqlite.writer import Job, Writer
 Answer = TypeVar("Answer")
 
 _READERS = 4
-_TRUNCATE_MILLISECONDS = 1_000
 
 
 class Engine:
@@ -85,6 +85,7 @@ class Engine:
                 self._checks(connection)
                 if self._outbox is not None:
                     self._outbox.open(connection)
+                settle_promised(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -96,6 +97,8 @@ class Engine:
             self._closed = True
         self._readers.close()
         if self._writer is not None:
+            with suppress(MemoryStoreError):  # closed already
+                self._writer.submit(settle_promised, apart=True)
             self._writer.close()
 
     # -- reading ---------------------------------------------------------------------------
@@ -123,18 +126,7 @@ class Engine:
         writer = await self.open_async()
         return await Finished(writer.submit(job, needs_log=needs_log))
 
-    async def truncate_log_async(self) -> bool:
-        """Write the journal back and empty it; False while a reader still needs it."""
+    async def apart_async(self, job: Job[Answer]) -> Answer:
+        """Run `job` on the connection that writes, outside a transaction."""
         writer = await self.open_async()
-        return await Finished(writer.submit(_truncate, apart=True))
-
-
-def _truncate(connection: apsw.Connection) -> bool:
-    connection.set_busy_timeout(_TRUNCATE_MILLISECONDS)
-    try:
-        row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except apsw.BusyError:
-        return False
-    finally:
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-    return row is None or not row[0]
+        return await Finished(writer.submit(job, apart=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -83,6 +83,13 @@ class Images:
         with self._lock:
             self._images.clear()
         self.realms.drop()
+
+    def forget(self, tenant: str, audience_ids: Iterable[int]) -> None:
+        """Forget a tenant's images that hold these audiences: what was erased stays in none."""
+        with self._lock:
+            for audience_id in audience_ids:
+                self._images.pop(audience_id, None)
+        self.realms.forget(tenant)
 
     def _image(self, audience_id: int) -> Image:
         with self._lock:

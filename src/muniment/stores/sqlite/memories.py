@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -44,7 +44,7 @@ class SQLiteMemories:
 
     async def save(self, memory: Memory) -> Memory:
         """Store or update the row of this id in the memory's own audience."""
-        key, stored = checked_memory(memory)
+        key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content)
 
         def job(change: Change) -> Memory:
@@ -68,28 +68,22 @@ class SQLiteMemories:
         """With text: best first. Without: the most recently changed first."""
         if query.text is not None:
             hits = await self._ranked(query, None)
-            return within_tokens(tuple(hit.memory for hit in hits), query.max_tokens)
-        found = await self._core.engine.read_async(
-            lambda db: _listed(db, "list_memories", self._listing(query))
-        )
-        return within_tokens(found, query.max_tokens)
-
-    async def page(
-        self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
-    ) -> tuple[Memory, ...]:
-        """The newest by creation that follow the place `after`."""
-        place = (None, None) if after is None else (micros(after[0]), after[1])
-        values = {**self._listing(query), "after": place[0], "after_id": place[1]}
-        return await self._core.engine.read_async(lambda db: _listed(db, "page_memories", values))
-
-    def _listing(self, query: MemoryQuery) -> dict[str, Any]:
-        return {
+            return self._within((hit.memory for hit in hits), query)
+        keys = audiences(query.owner, query.scopes)
+        values = {
             **self._instants(query.as_of, query.include_invalid),
-            "keys": json_list(audiences(query.owner, query.scopes)),
+            "keys": json_list(keys),
             "types": json_list(query.memory_types) if query.memory_types else None,
             "trust": trust_floor(query.min_trust),
             "limit": query.limit,
         }
+        found = await self._core.engine.read_async(
+            lambda db: tuple(memory_of(row) for row in db.execute(SQL["list_memories"], values))
+        )
+        return self._within(found, query)
+
+    def _within(self, found: Iterable[Memory], query: MemoryQuery) -> tuple[Memory, ...]:
+        return within_tokens(found, query.max_tokens, self._core.limits.count)
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `get` answers, or an expired row; what it had replaced is current again."""
@@ -115,7 +109,7 @@ class SQLiteMemories:
 
         Its words are indexed when it is saved.
         """
-        key, stored = checked_memory(memory)
+        key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content) if embedding is None else None
 
         def job(change: Change) -> None:
@@ -237,7 +231,7 @@ class SQLiteMemories:
         embedding: Sequence[float] | None = None,
     ) -> StoredFact:
         """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
-        key, stored = checked_memory(memory)
+        key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content) if embedding is None else None
 
         def job(change: Change) -> StoredFact:
@@ -250,7 +244,3 @@ class SQLiteMemories:
 def trust_floor(trust: Trust | None) -> int:
     """The rank that a row needs; 0 where there is no floor."""
     return 0 if trust is None else Trust(trust).rank
-
-
-def _listed(db: apsw.Connection, statement: str, values: dict[str, Any]) -> tuple[Memory, ...]:
-    return tuple(map(memory_of, db.execute(SQL[statement], values)))

@@ -68,6 +68,12 @@ class RealmImages:
         with self._lock:
             self._images.clear()
 
+    def forget(self, tenant: str) -> None:
+        """Forget the images of a tenant's realms."""
+        with self._lock:
+            for realm in [realm for realm in self._images if realm.tenant == tenant]:
+                del self._images[realm]
+
     def _image(self, realm: RealmKey) -> _Image:
         with self._lock:
             image = self._images.setdefault(realm, _Image())

@@ -8,13 +8,10 @@ import apsw
 
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
-from muniment.governance import events
-from muniment.stores.erasure import ErasureResult
+from muniment.governance.quotas import Totals
 from muniment.stores.rows import Row, memory_of
-from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.sqlite.writes import remove_memory
 from muniment.stores.supersession import chronological
 
 Find = Callable[[apsw.Connection, str, str], list[Row]]
@@ -70,52 +67,10 @@ def count(db: apsw.Connection, realm: RealmKey) -> int:
     return int(db.execute(SQL["count_covered"], parts_of(realm)).get)
 
 
-def erased(change: Change, realm: RealmKey) -> ErasureResult:
-    """Like `erase`, and recorded as the erasure of the realm."""
-    result = erase(change, realm)
-    change.record(
-        events.REALM_ERASED,
-        realm,
-        entries=result.entries,
-        sessions=result.sessions,
-        messages=result.messages,
-        working_states=result.working_states,
-    )
-    return result
-
-
-def erase(change: Change, realm: RealmKey) -> ErasureResult:
-    """Remove memories, conversations and working state that the realm covers.
-
-    A memory outside the realm that one inside had replaced is current again.
-    """
-    db, gone = change.db, _hand_back(change, realm)
-    gone += [row[0] for row in db.execute(SQL["erase_memories"], parts_of(realm))]
-    messages: list[int] = []
-    sessions = states = 0
-    if realm.agent is None:  # conversations and runs belong to no agent
-        messages = [row[0] for row in db.execute(SQL["erase_messages"], parts_of(realm))]
-        sessions = len(db.execute(SQL["erase_conversations"], parts_of(realm)).fetchall())
-        states = len(db.execute(SQL["erase_working"], parts_of(realm)).fetchall())
-    touched = sorted({*gone, *messages})
-    db.execute(SQL["count_removals"], (json_list(touched),))
-    db.execute(SQL["forget_audiences"], (json_list(touched),))
-    return ErasureResult(len(gone), sessions, len(messages), states)
-
-
-def _hand_back(change: Change, realm: RealmKey) -> list[int]:
-    """Delete the replacements of what stays, one by one; the audiences of those deleted."""
-    gone: list[int] = []
-    while rows := _replacements(change.db, realm):
-        for audience, memory_id in dict.fromkeys(rows):
-            remove_memory(change, audience, memory_id)
-            gone.append(audience)
-    return gone
-
-
-def _replacements(db: apsw.Connection, realm: RealmKey) -> list[tuple[int, str]]:
-    found: list[Row] = db.execute(SQL["replacements_in_realm"], parts_of(realm)).fetchall()
-    return [(row[0], row[1]) for row in found]
+def stored(db: apsw.Connection, realm: RealmKey) -> Totals:
+    """Memories that the realm covers, and the tokens of their texts."""
+    entries, tokens = db.execute(SQL["usage_covered"], parts_of(realm)).get
+    return Totals(entries, tokens)
 
 
 def parts_of(realm: RealmKey | None) -> dict[str, str | None]:

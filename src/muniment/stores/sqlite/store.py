@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -13,19 +14,25 @@ from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
 from muniment.governance.audit import AuditLog
+from muniment.governance.tokens import TokenEstimator
+from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import in_thread
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.limits import MAX_TEXT_BYTES, Limits
 from muniment.stores.rows import micros
 from muniment.stores.sqlite import realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
 from muniment.stores.sqlite.core import Clock, Core
 from muniment.stores.sqlite.entries import SQLiteEntries
+from muniment.stores.sqlite.erasing import erase_realm, sweep
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
+from muniment.stores.sqlite.journal import compact, settle
 from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.service import SQLiteService
+from muniment.stores.sqlite.totals import served_on
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 
 
@@ -35,7 +42,9 @@ class AsyncSQLiteStore:
     `memories`, `conversations`, `working` and `service` implement the ports; the store's own
     methods take a realm (or an owner). Use as an async context manager, or `open` and `aclose`
     it; the first call opens it otherwise. `synchronous` is SQLite's level: FULL, NORMAL or
-    EXTRA; `image_bytes` bounds what is kept in memory for searching. With `audit`, a log or its
+    EXTRA; `image_bytes` bounds what is kept in memory for searching, `max_text_bytes` (1 to
+    1 MiB) a text. Quotas are a tenant's: how many memories, and how many tokens of them by
+    `token_estimator` (one for 3 bytes by default); None is no quota. With `audit`, a log or its
     path, every write of memories and conversations is in that log once it is acknowledged;
     AuditError where it cannot be. Raises MemoryStoreError where the file cannot be used.
     """
@@ -50,6 +59,10 @@ class AsyncSQLiteStore:
         synchronous: str = "FULL",
         image_bytes: int = DEFAULT_BUDGET_BYTES,
         audit: AuditLog | str | PathLike[str] | None = None,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        quota_entries: int | None = None,
+        quota_tokens: int | None = None,
+        token_estimator: TokenEstimator | None = None,
     ) -> None:
         self._core = Core(
             path,
@@ -59,6 +72,12 @@ class AsyncSQLiteStore:
             synchronous=synchronous,
             image_bytes=image_bytes,
             audit=audit,
+            limits=Limits.of(
+                max_text_bytes=max_text_bytes,
+                quota_entries=quota_entries,
+                quota_tokens=quota_tokens,
+                token_estimator=token_estimator,
+            ),
         )
         self.memories = SQLiteMemories(self._core)
         self.conversations = SQLiteConversations(self._core)
@@ -83,7 +102,10 @@ class AsyncSQLiteStore:
 
     async def aclose(self) -> None:
         """Finish queued work and close the file."""
-        await in_thread(self._core.engine.close)
+        try:
+            await self._core.store_served()
+        finally:
+            await in_thread(self._core.engine.close)
 
     async def history(self, place: Scope | MemoryOwner, memory_id: str) -> tuple[Memory, ...]:
         """The chain of supersessions that the memory is part of, oldest first.
@@ -103,13 +125,70 @@ class AsyncSQLiteStore:
         realm = realm_key(place)
         return await self._core.engine.read_async(lambda db: realms.count(db, realm))
 
-    async def erase(self, place: Scope | MemoryOwner) -> ErasureResult:
-        """Remove everything that the realm covers, and its bytes from file and journal."""
-        realm: RealmKey = realm_key(place)
-        result = await self._core.change(lambda change: realms.erased(change, realm), may_wait=True)
-        self._core.images.drop()
-        await self._core.engine.truncate_log_async()
-        return result
+    async def erase(self, place: Scope | MemoryOwner, *, cascade: bool = True) -> ErasureResult:
+        """Remove everything that the realm covers, and its bytes from file and journal.
+
+        With `cascade` also what was derived from that alone, wherever it is; False leaves alone
+        what is outside the realm. A tenant-wide erasure takes the tenant's served usage along.
+        """
+        realm = realm_key(place)
+        removed = await self._core.change(
+            lambda change: erase_realm(change, realm, cascade=cascade), may_wait=True
+        )
+        self._core.images.forget(realm.tenant, removed.audiences)
+        if realm == RealmKey(realm.tenant):
+            self._core.served.forget(realm.tenant)
+        return replace(removed.result, pending=not await self._core.engine.apart_async(settle))
+
+    async def sweep_expired(self, place: Scope | MemoryOwner) -> int:
+        """Remove the realm's memories whose time is over; how many there were.
+
+        What a swept one had replaced stays closed.
+        """
+        realm = realm_key(place)
+        count, audiences = await self._core.change(
+            lambda change: sweep(change, realm), may_wait=True
+        )
+        if count:
+            self._core.images.forget(realm.tenant, audiences)
+            await self._core.engine.apart_async(settle)
+        return count
+
+    async def compact(self) -> None:
+        """Give the space of what was deleted back, and complete erasures that are pending.
+
+        MemoryStoreError while another connection reads or writes the file.
+        """
+        await self._core.engine.apart_async(compact)
+
+    async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
+        """What the realm has stored, and what its tenant's searches served on one UTC day.
+
+        `period` is YYYY-MM-DD, today by default; ValueError for anything else.
+        """
+        realm, day = realm_key(place), checked_period(period, self._core.clock())
+        await self._core.store_served()
+
+        def job(db: apsw.Connection) -> Usage:
+            stored, served = realms.stored(db, realm), served_on(db, realm.tenant, day)
+            return Usage(
+                entries=stored.entries,
+                stored_tokens=stored.tokens,
+                period=day,
+                searches=served.searches,
+                served_entries=served.entries,
+                served_tokens=served.tokens,
+            )
+
+        return await self._core.engine.read_async(job)
+
+    def note_served(self, tenant: str, entries: int, tokens: int) -> None:
+        """Count one search that gave out so many entries and tokens; written later."""
+        self._core.served.note(tenant, entries, tokens)
+
+    def count_tokens(self, text: str) -> int:
+        """What a text costs, by the store's estimator."""
+        return self._core.limits.count(text)
 
     async def reindex(
         self,

@@ -16,8 +16,10 @@ from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
 from muniment.stores.rows import memory_of, memory_row
 from muniment.stores.sqlite.change import Change
+from muniment.stores.sqlite.derivations import Derivation, SourceFinder, seen_by
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.totals import held_quota
 from muniment.stores.supersession import (
     closed_for_known,
     handed_back,
@@ -37,10 +39,22 @@ def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
 
 
 def write_memory(
-    change: Change, key: str, memory: Memory, *, vector: bytes | None, fact: bool = False
+    change: Change,
+    key: str,
+    memory: Memory,
+    *,
+    vector: bytes | None,
+    fact: bool = False,
+    sources: SourceFinder | None = None,
 ) -> Memory:
-    """Insert or update one row of an audience; the same content keeps the vector it has."""
+    """Insert or update one row of an audience; the same content keeps the vector it has.
+
+    `sources` finds what it is derived from, by default as its owner sees it. QuotaExceededError
+    where the tenant has no room, InvalidEntryError for a source that is not there or whose
+    trust is lower.
+    """
     audience, changed = touch(change.db, key)
+    derivation = Derivation(change, audience, memory, sources or seen_by(memory.owner))
     if change.audited:
         held = _find(change.db, audience, memory.memory_id)
         event = events.MEMORY_SAVED if held is None else events.MEMORY_UPDATED
@@ -56,8 +70,11 @@ def write_memory(
         "marks": indexed.marks,
         "length": indexed.length,
         "vector": vector,
+        "tokens": change.limits.count(memory.content),
     }
-    change.db.execute(SQL["save_memory"], values)
+    with held_quota(change, memory.owner.tenant_id):
+        change.db.execute(SQL["save_memory"], values)
+    derivation.link()
     return memory
 
 

@@ -37,12 +37,12 @@ INSERT INTO memory (audience, changed, digest, fact_key, terms, marks, length, v
     realm_session, memory_id, scope, memory_type, tenant, project, user, principal, session, run,
     agent, content, metadata, importance, created_at, updated_at, expires_at, valid_from,
     invalid_at, superseded_by, source_session_id, source_message_ids, derived_from, entity_ids,
-    content_hash, trust, source)
+    content_hash, trust, source, tokens)
 VALUES (:audience, :changed, :digest, :fact_key, :terms, :marks, :length, :vector,
     :realm_session, :memory_id, :scope, :memory_type, :tenant, :project, :user, :principal,
     :session, :run, :agent, :content, :metadata, :importance, :created_at, :updated_at,
     :expires_at, :valid_from, :invalid_at, :superseded_by, :source_session_id,
-    :source_message_ids, :derived_from, :entity_ids, :content_hash, :trust, :source)
+    :source_message_ids, :derived_from, :entity_ids, :content_hash, :trust, :source, :tokens)
 ON CONFLICT (audience, memory_id) DO UPDATE SET
     changed = excluded.changed, digest = excluded.digest, terms = excluded.terms, marks = excluded.marks,
     length = excluded.length, vector = coalesce(excluded.vector,
@@ -60,7 +60,7 @@ ON CONFLICT (audience, memory_id) DO UPDATE SET
     superseded_by = excluded.superseded_by, source_session_id = excluded.source_session_id,
     source_message_ids = excluded.source_message_ids, derived_from = excluded.derived_from,
     entity_ids = excluded.entity_ids, content_hash = excluded.content_hash,
-    trust = excluded.trust, source = excluded.source;
+    trust = excluded.trust, source = excluded.source, tokens = excluded.tokens;
 
 -- name: get_memory
 SELECT {memory} FROM memory
@@ -223,18 +223,123 @@ WHERE gone.tenant = :tenant AND (:subject IS NULL OR gone.user = :subject)
 DELETE FROM memory
 WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
     AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session)
-RETURNING audience;
+RETURNING audience, memory_id;
+
+-- name: sweep_memories
+DELETE FROM memory
+WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session)
+    AND expires_at <= :now
+RETURNING audience, memory_id;
+
+-- name: usage_covered
+SELECT count(*), coalesce(sum(tokens), 0) FROM memory
+WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+
+-- name: tenant_totals
+SELECT entries, tokens FROM tenant WHERE tenant = ?1;
+
+-- name: served
+SELECT searches, entries, tokens FROM served WHERE tenant = ?1 AND day = ?2;
+
+-- name: add_served
+INSERT INTO served (tenant, day, searches, entries, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET searches = searches + excluded.searches,
+    entries = entries + excluded.entries, tokens = tokens + excluded.tokens;
+
+-- name: forget_served
+DELETE FROM served WHERE tenant = ?1;
+
+-- name: visible_sources
+SELECT seq, memory_id, trust, scope FROM memory
+WHERE memory_id IN (SELECT value FROM json_each(?1)) AND audience IN
+    (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(?2)))
+    AND (expires_at IS NULL OR expires_at > ?3);
+
+-- name: covered_sources
+SELECT seq, memory_id, trust, scope FROM memory
+WHERE memory_id IN (SELECT value FROM json_each(:ids))
+    AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+
+-- name: held_derivation
+SELECT seq, derived_from FROM memory WHERE audience = ?1 AND memory_id = ?2;
+
+-- name: link_sources
+INSERT OR IGNORE INTO derivation (source, derived) SELECT value, ?1 FROM json_each(?2);
+
+-- name: unlink_sources
+DELETE FROM derivation WHERE derived = ?1 AND source IN (
+    SELECT d.source FROM derivation d JOIN memory m ON m.seq = d.source
+    WHERE d.derived = ?1 AND m.memory_id NOT IN (SELECT value FROM json_each(?2)));
+
+-- name: heard_in_realm
+SELECT seq, memory_type FROM memory
+WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND :agent IS NULL AND source_session_id = :session AND source_message_ids <> '[]'
+    AND realm_session IS NOT :session;
+
+-- name: forget_source_session
+UPDATE memory SET source_session_id = NULL, source_message_ids = '[]'
+WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND :agent IS NULL AND source_session_id = :session AND realm_session IS NOT :session;
+
+-- name: derived_outside
+SELECT d.derived FROM memory m
+JOIN derivation d ON d.source = m.seq JOIN memory other ON other.seq = d.derived
+WHERE m.tenant = :tenant AND (:subject IS NULL OR m.user = :subject)
+    AND (:agent IS NULL OR m.agent = :agent)
+    AND (:session IS NULL OR m.realm_session = :session)
+    AND NOT ((:subject IS NULL OR other.user IS :subject)
+        AND (:agent IS NULL OR other.agent IS :agent)
+        AND (:session IS NULL OR other.realm_session IS :session));
+
+-- name: links_from
+SELECT derived FROM derivation WHERE source IN (SELECT value FROM json_each(?1));
+
+-- name: links_to
+SELECT derived, source FROM derivation WHERE derived IN (SELECT value FROM json_each(?1));
+
+-- name: covered_among
+SELECT seq FROM memory
+WHERE seq IN (SELECT value FROM json_each(:seqs))
+    AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
+    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+
+-- name: still_said
+SELECT m.seq FROM memory m
+WHERE m.seq IN (SELECT value FROM json_each(?1)) AND EXISTS (
+    SELECT 1 FROM conversation c JOIN message g ON g.conversation = c.id
+    WHERE c.tenant = m.tenant AND c.user = m.user AND c.session = m.source_session_id
+        AND g.message_id IN (SELECT value FROM json_each(m.source_message_ids)));
+
+-- name: lost_links
+SELECT d.derived, m.memory_id FROM derivation d JOIN memory m ON m.seq = d.source
+WHERE d.derived IN (SELECT value FROM json_each(:left))
+    AND (m.seq IN (SELECT value FROM json_each(:fallen)) OR (m.tenant = :tenant AND (:subject IS NULL OR m.user = :subject)
+    AND (:agent IS NULL OR m.agent = :agent)
+    AND (:session IS NULL OR m.realm_session = :session)));
+
+-- name: derived_from
+SELECT derived_from FROM memory WHERE seq = ?1;
+
+-- name: set_derived_from
+UPDATE memory SET derived_from = ?2 WHERE seq = ?1;
+
+-- name: places
+SELECT audience, memory_id FROM memory WHERE seq IN (SELECT value FROM json_each(?1));
 
 -- name: erase_messages
 DELETE FROM message WHERE conversation IN (SELECT id FROM conversation
     WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
         AND (:session IS NULL OR session = :session))
-RETURNING audience;
+RETURNING audience, message_id;
 
 -- name: erase_conversations
 DELETE FROM conversation WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
     AND (:session IS NULL OR session = :session)
-RETURNING id;
+RETURNING session;
 
 -- name: erase_working
 DELETE FROM working WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
@@ -293,6 +398,9 @@ DELETE FROM setting WHERE name = ?1;
 INSERT INTO setting (name, value) VALUES (?1, ?2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
+-- name: clear_setting
+DELETE FROM setting WHERE name = ?1 AND value = ?2;
+
 -- name: memory_of_audience
 SELECT {memory} FROM memory WHERE audience = ?1 AND memory_id = ?2;
 
@@ -317,3 +425,12 @@ DELETE FROM memory WHERE audience = ?1 AND memory_id = ?2 RETURNING fact_key, {m
 
 -- name: set_vector
 UPDATE memory SET vector = ?3, changed = ?4 WHERE audience = ?1 AND memory_id = ?2;
+
+-- name: put_outbox
+INSERT INTO outbox (id, at, event, realm, data) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: waiting_outbox
+SELECT seq, id, at, event, realm, data FROM outbox ORDER BY seq LIMIT ?1;
+
+-- name: take_outbox
+DELETE FROM outbox WHERE seq IN (SELECT value FROM json_each(?1));

@@ -1,1 +1,0 @@
-"""What every request passes through, one concern a file."""
