@@ -99,7 +99,10 @@ class Outbox:
     def _move(self, db: apsw.Connection, log: HeldLog, entries: dict[int, AuditEntry]) -> None:
         ours = all(entry.id in self._own for entry in entries.values())
         since = self._floor if ours and self._continued else anchor(db)
-        reached = log.append(list(entries.values()), since=since)
+        self._mark(db, entries, log.append(list(entries.values()), since=since))
+
+    def _mark(self, db: apsw.Connection, entries: dict[int, AuditEntry], reached: Anchor) -> None:
+        """Remove what is in the log, and move the anchor behind it."""
         with _not_synced(db):
             db.execute("BEGIN IMMEDIATE")
             try:

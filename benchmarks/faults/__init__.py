@@ -1,0 +1,1 @@
+"""Processes killed at work, and what must agree afterwards."""
