@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
+SERVE_STAMP := $(VENV)/.installed-serve
 WORKERS ?= 2
 
 .PHONY: help demo test test-model lint types bench docs serve clean
@@ -47,8 +48,12 @@ bench: $(STAMP) ## measure; BENCH_DATA names a LoCoMo file for the recall table
 docs: $(STAMP) ## write the pages that are made from the code
 	$(BIN)/python -m muniment.cli.reference > docs/commands.md
 
-serve: ## the HTTP service
-	@echo "The HTTP service is not part of this version." >&2; exit 1
+$(SERVE_STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[local,server]'
+	@touch $@
+
+serve: $(SERVE_STAMP) ## the HTTP service, on port 8000
+	@$(BIN)/muniment serve
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

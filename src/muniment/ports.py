@@ -91,6 +91,18 @@ class MemoryCandidates(Protocol):
         ...
 
 
+@runtime_checkable
+class MemoryPages(Protocol):
+    """Listing memories page by page."""
+
+    async def page(
+        self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
+    ) -> Sequence[Memory]:
+        """The newest `query.limit` by creation, then id, that follow the place `after` (a row's
+        created_at and id, which need not be there any more); the query's text is not used."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFact:
     """`created` is False where the same fact was live already; `superseded` is the closed id."""

@@ -36,12 +36,13 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says: the store's URL, the policy, the embedder and the model."""
+    """What the environment says: the store's URL, policy, embedder, model and audit log."""
 
     database_url: str
     policy: MemoryPolicy
     embedder: str = "auto"
     model: ModelSettings | None = None
+    audit_path: str | None = None
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -55,6 +56,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         policy=_policy(read),
         embedder=read.choice("EMBEDDER", EMBEDDERS, "auto"),
         model=_model(read),
+        audit_path=read.text("AUDIT_PATH"),
     )
     read.notice()
     return settings

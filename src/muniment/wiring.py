@@ -6,7 +6,8 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from typing import Any, Protocol, cast
+from os import PathLike
+from typing import Any, Protocol, TypeAlias, cast
 
 from muniment.blocking import BackgroundLoop, Blocking
 from muniment.context.builder import MemoryContextBuilder
@@ -23,6 +24,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.errors import InvalidEntryError, MemoryConfigurationError, NotFoundError
 from muniment.extraction.extractor import MemoryExtractor
+from muniment.governance.audit import AuditLog
 from muniment.manager import MemoryManager
 from muniment.models import as_memory_model
 from muniment.ports import (
@@ -33,6 +35,7 @@ from muniment.ports import (
     MemoryEmbedder,
     MemoryIndex,
     MemoryModel,
+    MemoryPages,
     MemoryRepository,
     ServiceRecords,
     WorkingMemoryStore,
@@ -43,6 +46,7 @@ from muniment.tiers.short_term import MessageTurns, ShortTermMemory
 from muniment.tiers.working import WorkingMemory
 
 Clock = Callable[[], datetime]
+Audit: TypeAlias = AuditLog | str | PathLike[str]
 
 _SQLITE = "sqlite:///"
 _IN_MEMORY = "memory://"
@@ -50,7 +54,7 @@ _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMA
 _log = logging.getLogger("muniment.wiring")
 
 
-class Memories(MemoryRepository, MemoryIndex, FactStore, Protocol):
+class Memories(MemoryRepository, MemoryIndex, MemoryPages, FactStore, Protocol):
     """A store's long-term face."""
 
 
@@ -204,6 +208,7 @@ async def open_store(
     *,
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
+    audit: Audit | None = None,
     reindexing: bool = False,
 ) -> AsyncIterator[AsyncStore]:
     """The store of `open_memory` alone, for its verbs by realm; closed at the end of the block.
@@ -215,6 +220,7 @@ async def open_store(
         url or settings.database_url,
         _embedder(settings.embedder if embedder == "auto" else embedder),
         clock,
+        settings.audit_path if audit is None else audit,
     )
     try:
         await store.open(reindexing=reindexing)
@@ -231,17 +237,20 @@ async def open_memory(
     model: object | None = None,
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
+    audit: Audit | None = None,
 ) -> AsyncIterator[OpenMemory]:
     """A running memory for `url` (`sqlite:///file`, `memory://`); closed at the end of the block.
 
     What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
     `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
-    None, or a MemoryEmbedder. MemoryConfigurationError for what does not fit.
+    None, or a MemoryEmbedder. `audit`: an AuditLog or its path, in which every write of memories
+    and conversations is recorded. MemoryConfigurationError for what does not fit.
     """
     settings = load_settings()
     async with AsyncExitStack() as stack:
         chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
-        store = await stack.enter_async_context(open_store(url, embedder=chosen, clock=clock))
+        opening = open_store(url, embedder=chosen, clock=clock, audit=audit)
+        store = await stack.enter_async_context(opening)
         if model is None and settings.model is not None:
             model = await stack.enter_async_context(_served_model(settings.model))
         yield OpenMemory(
@@ -261,13 +270,16 @@ def open_memory_blocking(
     model: object | None = None,
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
+    audit: Audit | None = None,
 ) -> Iterator[Any]:
     """`open_memory` for code without an event loop: the same object, its async methods blocking.
 
     They run in one background loop; calls from several threads are welcome.
     """
     loop = BackgroundLoop()
-    opened = open_memory(url, policy=policy, model=model, embedder=embedder, clock=clock)
+    opened = open_memory(
+        url, policy=policy, model=model, embedder=embedder, clock=clock, audit=audit
+    )
     try:
         memory = loop.run(opened.__aenter__())
         try:
@@ -284,17 +296,19 @@ def _rememberable(kind: MemoryType) -> MemoryType:
     return kind
 
 
-def _store(url: str, embedder: MemoryEmbedder | None, clock: Clock | None) -> AsyncStore:
+def _store(
+    url: str, embedder: MemoryEmbedder | None, clock: Clock | None, audit: Audit | None
+) -> AsyncStore:
     if url.startswith(_IN_MEMORY):
         from muniment.stores.in_memory import InMemoryStore
 
-        return InMemoryStore(clock=clock, embedder=embedder)
+        return InMemoryStore(clock=clock, embedder=embedder, audit=audit)
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(f"url: must look like {_SQLITE}FILE or {_IN_MEMORY}")
     from muniment.stores.sqlite import AsyncSQLiteStore
 
-    return AsyncSQLiteStore(path, clock=clock, embedder=embedder)
+    return AsyncSQLiteStore(path, clock=clock, embedder=embedder, audit=audit)
 
 
 def _embedder(choice: str | MemoryEmbedder | None) -> MemoryEmbedder | None:

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CITING = [
-    path for name in ("hazards", "threat-model") if (path := ROOT / f"docs/{name}.md").exists()
-]
+CITING = [ROOT / f"docs/{name}.md" for name in ("hazards", "threat-model")]
 CITED = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:tests|src/muniment/testing)/[\w/]+\.py)\)")
 HAZARD = re.compile(r"^\| (\d+) \|.*$", re.MULTILINE)
 SPECS = "src/muniment/testing/specs/"

@@ -102,7 +102,49 @@ def text(content: str | None, *, cut_after: int | None = None) -> Reply:
     return reply
 
 
-async def _stream(exchange: Exchange, content: str, cut_after: int | None) -> None:
+class Gate:
+    """A place in a stream where it waits: `reached` is set when it is there, `open` lets it on."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._opened = threading.Event()
+
+    def open(self) -> None:
+        """Let the stream go on."""
+        self._opened.set()
+
+    async def passed(self, exchange: Exchange) -> None:
+        """Wait for `open`, or for the server to stop."""
+        self.reached.set()
+        opened = asyncio.create_task(asyncio.to_thread(self._opened.wait))
+        closing = asyncio.create_task(exchange.closing.wait())
+        await asyncio.wait({opened, closing}, return_when=asyncio.FIRST_COMPLETED)
+        closing.cancel()
+        self._opened.set()  # no thread is left waiting
+        await opened
+
+
+def gated(content: str, gate: Gate, *, after: int = 1) -> Reply:
+    """`content`, which waits at `gate` after so many words of a stream, or before a whole reply."""
+
+    async def reply(exchange: Exchange) -> None:
+        if exchange.request.body.get("stream"):
+            await _stream(exchange, content, None, gate=gate, gate_after=after)
+        else:
+            await gate.passed(exchange)
+            await exchange.send_json(200, _completion(exchange.request.body["model"], content))
+
+    return reply
+
+
+async def _stream(
+    exchange: Exchange,
+    content: str,
+    cut_after: int | None,
+    *,
+    gate: Gate | None = None,
+    gate_after: int = 1,
+) -> None:
     writer, model = exchange.writer, exchange.request.body["model"]
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
     writer.write(b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n")
@@ -113,7 +155,9 @@ async def _stream(exchange: Exchange, content: str, cut_after: int | None) -> No
     ]
     if cut_after is None:
         events += [_chunk(model, {}, "stop"), b"data: [DONE]\n\n"]
-    for event in events[:cut_after]:
+    for place, event in enumerate(events[:cut_after]):
+        if gate is not None and place == gate_after:
+            await gate.passed(exchange)
         writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
         await writer.drain()
     if cut_after is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,7 @@ def test_deleting_without_a_terminal_needs_a_yes_and_says_what_it_would_do(
         ("add", "x", "--message", "--session", "s", "--replaces", "m"),
         ("add", "x" * 9000),
         ("add", "x", "--url", "ftp://there"),
+        ("add", "x", "--url", "sqlite:///."),
         ("recall", "x", "--as-of", "then"),
         ("recall", "x", "--limit", "0"),
         ("search", "x", "--min-trust", "much"),
@@ -218,10 +221,42 @@ def test_the_doctor_fails_where_the_store_cannot_be_reached(call: Call, folder: 
         assert json.loads(out)["ok"] is False
 
 
-def test_the_doctor_shows_no_password() -> None:
-    from muniment.cli.doctor import _without_secret
+@pytest.mark.parametrize(
+    ("url", "detail", "advice"),
+    [
+        ("sqlite:///folder", "is a folder", "--url sqlite:///folder/muniment.db"),
+        ("sqlite:///folder/no/x.db", "does not exist", "mkdir -p folder/no"),
+        ("sqlite:////proc/x.db", "read-only", "make /proc writable"),
+        ("sqlite:///newer.db", "install a newer", "pip install -U muniment"),
+        ("sqlite:///other.db", "another application's", "name another file"),
+        ("sqlite:///garbage.db", "not a Muniment database", "encrypted"),
+        ("ftp://there", "must look like", "MUNIMENT_DATABASE_URL"),
+    ],
+)
+def test_the_doctor_says_what_to_do_about_a_store_that_cannot_be_used(
+    call: Call, folder: Path, url: str, detail: str, advice: str
+) -> None:
+    (folder / "folder").mkdir()
+    (folder / "garbage.db").write_text("this is no database " * 100)
+    for name, statement in (("newer", "PRAGMA user_version = 99"), ("other", "CREATE TABLE t (x)")):
+        if name == "newer":
+            call("add", "Ana lives in Porto.", "--url", "sqlite:///newer.db")
+        with closing(sqlite3.connect(folder / f"{name}.db")) as db:
+            db.execute(statement)
+            db.commit()
+    before = {path: path.read_bytes() for path in folder.glob("*.db")}
+    code, out, _ = call("doctor", "--json", "--url", url)
+    store = next(each for each in json.loads(out)["findings"] if each["name"] == "store")
+    assert (code, store["state"]) == (1, "failed")
+    assert detail in store["detail"]
+    assert advice in store["advice"]
+    assert {path: path.read_bytes() for path in folder.glob("*.db")} == before
 
-    assert _without_secret("postgresql://me:secret@host/db") == "postgresql://me:***@host/db"
+
+def test_the_doctor_shows_no_password() -> None:
+    from muniment.cli.doctor_store import without_secret
+
+    assert without_secret("postgresql://me:secret@host/db") == "postgresql://me:***@host/db"
 
 
 def test_help_names_the_exit_codes_and_the_trusted_operator(call: Call) -> None:

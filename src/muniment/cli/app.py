@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from muniment.cli import adding, finding, importing_chats, reindexing, sessions
+from muniment.cli import adding, finding, importing_chats, reindexing, serving, sessions
 from muniment.cli.demo import demo
 from muniment.cli.doctor import doctor
 from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
@@ -38,6 +38,7 @@ app.command("import-chats", rich_help_panel=_REMEMBER)(importing_chats.import_ch
 app.command(rich_help_panel=_GOVERN)(reindexing.reindex)
 app.command(rich_help_panel=_RUN)(demo)
 app.command(rich_help_panel=_RUN)(doctor)
+app.command(rich_help_panel=_RUN)(serving.serve)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from muniment.cli.exits import Failed
+from muniment.cli.exits import BadInput, Failed
 
 if TYPE_CHECKING:
     from muniment.wiring import AsyncStore, OpenMemory
@@ -58,6 +58,9 @@ def with_store(
 
 def _existing(url: str | None, creates: bool) -> str:
     target = url or configured_url()
+    path = path_of(target)
+    if path is not None and path.is_dir():
+        raise BadInput(f"--url: names a folder; name a file in it: {_FILE}{path}/muniment.db")
     if not creates and not_there_yet(target):
         raise Failed(f"nothing is stored at {target} yet: muniment add begins it")
     return target
@@ -72,5 +75,11 @@ def configured_url() -> str:
 
 def not_there_yet(url: str) -> bool:
     """Whether `url` names a file that does not exist."""
+    path = path_of(url)
+    return path is not None and not path.exists()
+
+
+def path_of(url: str) -> Path | None:
+    """The file that `url` names, None where it names none."""
     path = url.removeprefix(_FILE)
-    return path not in (url, "", ":memory:") and not Path(path).exists()
+    return None if path in (url, "", ":memory:") else Path(path)

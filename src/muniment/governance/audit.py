@@ -258,7 +258,7 @@ def verify_audit_log(
     number of records and the last hash, which must then be exactly these. Writers go on
     meanwhile, and memory use does not grow with the log.
     """
-    result = _verify_chain(Path(path))
+    result = _verify_chain(Path(path), BEGINNING)
     if not result.ok:
         return result
     if expected_count is not None and result.records != expected_count:
@@ -269,13 +269,22 @@ def verify_audit_log(
     return result
 
 
-def _verify_chain(path: Path) -> VerifyResult:
+def verify_continued(path: Path, anchor: Anchor, waiting: int) -> VerifyResult:
+    """`verify_audit_log` as a store asks it: the log must continue from the store's anchor, and
+    no entry of the store may be `waiting` to be appended."""
+    result = _verify_chain(path, anchor)
+    if result.ok and waiting:
+        return replace(result, ok=False, error=f"{waiting} records are not in the log yet")
+    return result
+
+
+def _verify_chain(path: Path, anchor: Anchor) -> VerifyResult:
     try:
         with audit_file.opened(path, writing=False) as descriptor:
             size = audit_file.stamp(descriptor).size
             audit_file.unlock(descriptor)  # what is written stays: writers need not wait
             with open(descriptor, "rb", closefd=False) as stream:
-                tail = follow(stream, Tail(), until=size)
+                tail = follow(stream, Tail(), until=size, anchor=anchor.tail)
     except BrokenChain as broken:
         return _broken(broken.sound, str(broken), broken.line)
     except OSError as error:

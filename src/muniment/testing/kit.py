@@ -23,6 +23,7 @@ from muniment.ports import (
     MemoryCandidates,
     MemoryEmbedder,
     MemoryIndex,
+    MemoryPages,
     MemoryRepository,
     ServiceRecords,
     WorkingMemoryStore,
@@ -32,7 +33,7 @@ from muniment.stores.erasure import ErasureResult
 from muniment.testing.doubles import ManualClock
 
 
-class Memories(MemoryRepository, MemoryIndex, MemoryCandidates, FactStore, Protocol):
+class Memories(MemoryRepository, MemoryIndex, MemoryPages, MemoryCandidates, FactStore, Protocol):
     """The memory face of a store."""
 
 

@@ -64,6 +64,16 @@ class InMemoryMemories:
             found = [hit.memory for hit in self._matched(query, None, limit=query.limit)]
         return within_tokens(found, query.max_tokens, self._tables.limits.count)
 
+    async def page(
+        self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
+    ) -> tuple[Memory, ...]:
+        """The newest by creation that follow the place `after`."""
+        start = None if after is None else (-after[0].timestamp(), after[1])
+        placed = [((-m.created_at.timestamp(), m.memory_id), m) for m in self._listed(query)]
+        placed.sort(key=lambda pair: pair[0])
+        following = [memory for place, memory in placed if start is None or place > start]
+        return tuple(following[: query.limit])
+
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `get` answers, or an expired row; False where the caller sees none."""
         async with self._tables.change(may_wait=True) as change:

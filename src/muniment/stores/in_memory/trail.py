@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from muniment.errors import AuditError
 from muniment.governance.audit import AuditLog
 from muniment.governance.audit_record import AuditEntry
+from muniment.stores.driven import in_thread
 
 _log = logging.getLogger("muniment.audit")
 
@@ -27,7 +27,7 @@ class Trail:
 
     async def require_log(self) -> None:
         """AuditError where the log is damaged or missing."""
-        await asyncio.to_thread(self._log.require_sound)
+        await in_thread(self._log.require_sound)
 
     def add(self, entries: Sequence[AuditEntry]) -> None:
         """Take the entries of a change that is made."""
@@ -36,7 +36,7 @@ class Trail:
     async def settle(self) -> None:
         """Append what waits."""
         if self._waiting:
-            await asyncio.to_thread(self._append)
+            await in_thread(self._append)
 
     def _append(self) -> None:
         with self._lock:

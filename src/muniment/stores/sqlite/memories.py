@@ -69,18 +69,27 @@ class SQLiteMemories:
         if query.text is not None:
             hits = await self._ranked(query, None)
             return self._within((hit.memory for hit in hits), query)
-        keys = audiences(query.owner, query.scopes)
-        values = {
+        found = await self._core.engine.read_async(
+            lambda db: _listed(db, "list_memories", self._listing(query))
+        )
+        return self._within(found, query)
+
+    async def page(
+        self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
+    ) -> tuple[Memory, ...]:
+        """The newest by creation that follow the place `after`."""
+        place = (None, None) if after is None else (micros(after[0]), after[1])
+        values = {**self._listing(query), "after": place[0], "after_id": place[1]}
+        return await self._core.engine.read_async(lambda db: _listed(db, "page_memories", values))
+
+    def _listing(self, query: MemoryQuery) -> dict[str, Any]:
+        return {
             **self._instants(query.as_of, query.include_invalid),
-            "keys": json_list(keys),
+            "keys": json_list(audiences(query.owner, query.scopes)),
             "types": json_list(query.memory_types) if query.memory_types else None,
             "trust": trust_floor(query.min_trust),
             "limit": query.limit,
         }
-        found = await self._core.engine.read_async(
-            lambda db: tuple(memory_of(row) for row in db.execute(SQL["list_memories"], values))
-        )
-        return self._within(found, query)
 
     def _within(self, found: Iterable[Memory], query: MemoryQuery) -> tuple[Memory, ...]:
         return within_tokens(found, query.max_tokens, self._core.limits.count)
@@ -244,3 +253,7 @@ class SQLiteMemories:
 def trust_floor(trust: Trust | None) -> int:
     """The rank that a row needs; 0 where there is no floor."""
     return 0 if trust is None else Trust(trust).rank
+
+
+def _listed(db: apsw.Connection, statement: str, values: dict[str, Any]) -> tuple[Memory, ...]:
+    return tuple(map(memory_of, db.execute(SQL[statement], values)))

@@ -68,6 +68,11 @@ class Outbox:
             _log.warning("audit records wait in the outbox (%s): %s", error, ", ".join(ids))
         return error is None
 
+    def reach(self, db: apsw.Connection) -> tuple[Anchor, int]:
+        """Drain; the file's anchor, and how many entries still wait."""
+        self.drain(db)
+        return anchor(db), int(db.execute(SQL["count_outbox"]).get)
+
     def settle(self, db: apsw.Connection) -> None:
         """Drain after a commit, where a job put anything."""
         if self._own:

@@ -64,8 +64,8 @@ class _Run:
         core = self._core
         if core.embedder.present and not core.is_of_this_model(db, probe):
             core.forget_model(db)
-            for kind in KINDS:
-                db.execute(SQL[f"forget_{kind}_vectors"])
+            db.execute(SQL["forget_memory_vectors"])
+            db.execute(SQL["forget_message_vectors"])
             return KINDS[0], 0
         saved = db.execute(SQL["setting"], (_PLACE,)).fetchone()
         kind, after, *made = (KINDS[0], 0) if saved is None else json.loads(saved[0])

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from muniment.domain.memory import MemoryType
 from muniment.domain.owner import MemoryOwner
+from muniment.domain.query import MemoryQuery
 from muniment.ports import KeyedRequest
 from muniment.testing.kit import Kit, person, talk_of
 from muniment.testing.registry import Capability, spec
@@ -101,3 +105,35 @@ async def sizes_are_counts(kit: Kit) -> None:
     sizes = await kit.store.service.sizes()
     assert sizes
     assert all(isinstance(size, int) and size >= 0 for size in sizes.values())
+
+
+@spec(Capability.SERVICE)
+async def memories_are_listed_by_pages_that_hold_while_they_change(kit: Kit) -> None:
+    ana, bo = person(), person(user="bo")
+    saved = []
+    for number in range(5):
+        saved.append(await kit.save(ana, f"note {number}", f"m{number}"))
+        await kit.save(bo, f"not hers {number}")
+        kit.clock.move(seconds=1)
+    first = await kit.memories.page(MemoryQuery(ana, limit=2))
+    assert [each.memory_id for each in first] == ["m4", "m3"]
+    await kit.save(ana, "later", "m5")
+    await kit.memories.save(replace(saved[0], content="changed", updated_at=kit.clock()))
+    await kit.memories.delete(ana, "m3")
+    place = (first[-1].created_at, first[-1].memory_id)
+    rest = await kit.memories.page(MemoryQuery(ana, limit=9), after=place)
+    assert [each.memory_id for each in rest] == ["m2", "m1", "m0"]
+    preferences = MemoryQuery(ana, memory_types=(MemoryType.PREFERENCE,))
+    assert not await kit.memories.page(preferences)
+
+
+@spec(Capability.SERVICE)
+async def memories_of_one_instant_are_each_listed_once(kit: Kit) -> None:
+    for number in range(5):
+        await kit.save(person(), f"note {number}", f"m{number}")
+    seen: list[str] = []
+    place = None
+    while page := await kit.memories.page(MemoryQuery(person(), limit=2), after=place):
+        seen += [each.memory_id for each in page]
+        place = (page[-1].created_at, page[-1].memory_id)
+    assert seen == [f"m{number}" for number in range(5)]

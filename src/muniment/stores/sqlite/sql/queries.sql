@@ -425,12 +425,3 @@ DELETE FROM memory WHERE audience = ?1 AND memory_id = ?2 RETURNING fact_key, {m
 
 -- name: set_vector
 UPDATE memory SET vector = ?3, changed = ?4 WHERE audience = ?1 AND memory_id = ?2;
-
--- name: put_outbox
-INSERT INTO outbox (id, at, event, realm, data) VALUES (?1, ?2, ?3, ?4, ?5);
-
--- name: waiting_outbox
-SELECT seq, id, at, event, realm, data FROM outbox ORDER BY seq LIMIT ?1;
-
--- name: take_outbox
-DELETE FROM outbox WHERE seq IN (SELECT value FROM json_each(?1));

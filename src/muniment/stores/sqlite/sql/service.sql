@@ -39,3 +39,14 @@ WHERE tenant = ?1 AND user = ?2 AND key = ?3;
 -- name: sizes
 SELECT c.page_count * s.page_size, f.freelist_count * s.page_size
 FROM pragma_page_count c, pragma_page_size s, pragma_freelist_count f;
+
+-- name: page_memories
+SELECT {memory} FROM memory
+WHERE audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
+    AND (expires_at IS NULL OR expires_at > :now)
+    AND (:any_time OR ((valid_from IS NULL OR valid_from <= :at)
+        AND (invalid_at IS NULL OR invalid_at > :at)))
+    AND (:types IS NULL OR memory_type IN (SELECT value FROM json_each(:types)))
+    AND trust >= :trust
+    AND (:after IS NULL OR created_at < :after OR (created_at = :after AND memory_id > :after_id))
+ORDER BY created_at DESC, memory_id LIMIT :limit;

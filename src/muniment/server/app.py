@@ -1,0 +1,133 @@
+"""The service: settings to an app, and running it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from typing import Any
+
+import httpx2
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from muniment.errors import MemoryConfigurationError
+from muniment.server.completions.citations import as_retriever
+from muniment.server.identity import Authenticator
+from muniment.server.keys import keys_for
+from muniment.server.metrics import DegradationHandler, Metrics
+from muniment.server.middleware.bounds import BoundsMiddleware
+from muniment.server.middleware.crowding import CrowdingMiddleware
+from muniment.server.middleware.requests import RequestsMiddleware
+from muniment.server.problems import ProblemDocument, install_problems
+from muniment.server.routes import completions, health
+from muniment.server.routes.sessions import sessions_of
+from muniment.server.services import Services
+from muniment.server.settings import ServerSettings
+from muniment.server.upstream import ChatModel
+from muniment.wiring import open_memory
+
+_STREAMED = frozenset({"/v1/memory/import"})
+_CONNECT_SECONDS = 5.0
+_turns = logging.getLogger("muniment.turn")
+
+
+def create_app(settings: ServerSettings, *, retriever: object | None = None) -> FastAPI:
+    """The service on the store that `settings` name, opened and closed with the app.
+
+    `retriever` is a DocumentRetriever or a LangChain retriever; by default the settings' one.
+    MemoryConfigurationError for settings that do not fit.
+    """
+    found = retriever if retriever is not None else _named(settings.retriever)
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with _running(app, settings, metrics, found):
+            yield
+
+    app = FastAPI(title="Muniment", lifespan=lifespan)
+    _add_routes(app)
+    install_problems(app)
+    app.add_middleware(CrowdingMiddleware, limit=settings.max_concurrency)
+    app.add_middleware(BoundsMiddleware, max_body_bytes=settings.max_body_bytes, streamed=_STREAMED)
+    app.add_middleware(RequestsMiddleware, metrics=metrics)
+    return app
+
+
+@asynccontextmanager
+async def _running(
+    app: FastAPI, settings: ServerSettings, metrics: Metrics, retriever: object | None
+) -> AsyncIterator[None]:
+    """Open what the routes work with; close it in reverse, the completions under way first."""
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(_http_client(settings.max_concurrency))
+        keys = keys_for(settings.auth, client) if settings.auth.mode == "jwt" else None
+        app.state.authenticator = Authenticator(settings.auth, keys)
+        memory = await stack.enter_async_context(open_memory(settings.memory.database_url))
+        model = settings.memory.model
+        app.state.services = services = Services(
+            settings,
+            memory,
+            metrics,
+            model=None if model is None else ChatModel(client, model),
+            retriever=None if retriever is None else as_retriever(retriever),
+        )
+        stack.push_async_callback(services.runs.aclose)
+        handler = DegradationHandler(metrics)
+        _turns.addHandler(handler)
+        stack.callback(_turns.removeHandler, handler)
+        yield
+
+
+def _add_routes(app: FastAPI) -> None:
+    app.include_router(health.router)
+    app.include_router(completions.router)
+    app.include_router(sessions_of("chat"))
+    app.include_router(sessions_of("agent"))
+    app.openapi = lambda: _documented(app)  # type: ignore[method-assign]
+
+
+def _documented(app: FastAPI) -> dict[str, Any]:
+    """OpenAPI, with the one shape of every error."""
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=_version(), routes=app.routes)
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        template = "#/components/schemas/{model}"
+        schema = ProblemDocument.model_json_schema(ref_template=template)
+        schemas.update(schema.pop("$defs", {}))
+        schemas[ProblemDocument.__name__] = schema
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("muniment")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _http_client(connections: int) -> httpx2.AsyncClient:
+    limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+    timeout = httpx2.Timeout(60.0, connect=_CONNECT_SECONDS, pool=_CONNECT_SECONDS)
+    return httpx2.AsyncClient(limits=limits, timeout=timeout, follow_redirects=False)
+
+
+def _named(place: str | None) -> object | None:
+    """The object at `module:name` of the settings."""
+    if place is None:
+        return None
+    module, _, name = place.partition(":")
+    try:
+        found: object = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        raise MemoryConfigurationError(
+            "MUNIMENT_RETRIEVER: must be module:name of a retriever"
+        ) from None
+    return found

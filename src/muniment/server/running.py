@@ -1,0 +1,52 @@
+"""Running the service in this process until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import uvicorn
+
+from muniment.server.app import create_app
+from muniment.server.settings import ServerSettings
+
+GRACE_SECONDS = 30
+_IN_MEMORY = "memory://"
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_log = logging.getLogger("muniment.server")
+
+
+def serve(settings: ServerSettings) -> None:
+    """Serve until SIGTERM or SIGINT; then finish what is under way, for at most 30 seconds."""
+    _configure_logging()
+    warn(settings)
+    config = uvicorn.Config(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        access_log=False,  # its lines hold paths, and those hold ids
+        server_header=False,
+        log_config=None,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    server.run()
+    if not server.started:
+        sys.exit(1)
+
+
+def warn(settings: ServerSettings) -> None:
+    """Say what is fit for development only."""
+    if settings.auth.mode == "none":
+        where = "this machine" if settings.on_loopback else "EVERYONE who reaches this address"
+        _log.warning("AUTH_MODE=none: %s is one shared identity, and an admin", where)
+    elif settings.auth.issuer is None or settings.auth.audience is None:
+        _log.warning("AUTH_ISSUER or AUTH_AUDIENCE is not set, and so not checked")
+    if settings.memory.database_url.startswith(_IN_MEMORY):
+        _log.warning("the in-process store is bounded and gone with the process: development only")
+
+
+def _configure_logging() -> None:
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_FORMAT)
+    for noisy in ("httpx2", "httpcore2", "httpx", "openai"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
