@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muniment.stores.in_memory import InMemoryStore
+from muniment.stores.postgres import PostgresStore
 from muniment.stores.sqlite import AsyncSQLiteStore
 from muniment.testing.kit import StoreMaker
+from tests.servers.databases import DATABASES
 
 MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
     "in_memory": lambda _: (
@@ -18,5 +20,12 @@ MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
             folder / "memory.db", clock=clock, embedder=embedder, **options
         )
     ),
+    "postgres": lambda _: _postgres(),
 }
-DURABLE = ("sqlite",)
+DURABLE = ("sqlite", "postgres")
+
+
+def _postgres() -> StoreMaker:
+    """A store on a database of its own, empty at first."""
+    url = DATABASES.lend()
+    return lambda clock, embedder: PostgresStore(url, clock=clock, embedder=embedder)

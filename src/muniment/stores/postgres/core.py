@@ -1,0 +1,199 @@
+"""What the faces of one PostgreSQL store share: transactions, the clock, images and vectors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import psycopg
+
+from muniment.errors import MemoryStoreError
+from muniment.evidence.vectors import pack_vector
+from muniment.ports import MemoryEmbedder
+from muniment.stores.embedding import RowEmbedder
+from muniment.stores.postgres import connections
+from muniment.stores.postgres.change import Change, ChangeJob
+from muniment.stores.postgres.errors import explained
+from muniment.stores.postgres.images import Images
+from muniment.stores.postgres.migrate import require_known_schema
+from muniment.stores.postgres.session import Answer, Job, Session
+from muniment.stores.postgres.transactions import Transactions
+from muniment.stores.postgres.vectors import Halfvec, halfvec
+
+Clock = Callable[[], datetime]
+
+_MODEL, _WIDTH = "embedding_model", "embedding_width"
+_BYTES_A_NUMBER = 4
+
+
+def system_clock() -> datetime:
+    """The current instant, in UTC."""
+    return datetime.now(UTC)
+
+
+class Core:
+    """Shared by the faces; not public."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None,
+        embedder: MemoryEmbedder | None,
+        embedder_name: str | None,
+        connections_most: int,
+        timeout_seconds: float,
+        image_bytes: int,
+    ) -> None:
+        named = None if embedder is None else getattr(embedder, "model_name", "custom")
+        self._model: str | None = embedder_name or named
+        self._dimension: int | None = getattr(embedder, "dimension", None)
+        self._url = url
+        self._prepared = connections.Prepared()
+        self._pool = connections.make_pool(
+            url, size=connections_most, wait_seconds=timeout_seconds, prepared=self._prepared
+        )
+        self._transactions = Transactions(self._pool, timeout_seconds=timeout_seconds)
+        self._opening = asyncio.Lock()
+        self._state = "new"
+        self.reindexing = False
+        self.images = Images(image_bytes)
+        self.clock = clock or system_clock
+        self.embedder = RowEmbedder(embedder)
+
+    # -- opening ---------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Check the server and open the pool; does nothing where that is done."""
+        async with self._opening:
+            if self._state == "closed":
+                raise MemoryStoreError("the store is closed")
+            if self._state == "new":
+                await self._open()
+                self._state = "open"
+
+    async def _open(self) -> None:
+        connection = await connections.connect(self._url)
+        try:
+            self._prepared.server = server = await connections.examined(connection)
+            require_known_schema(await connections.recorded_schema(connection))
+            await connections.require_role(connection)
+        except psycopg.Error as error:
+            raise explained(error) from None
+        finally:
+            await connection.close()
+        self._transactions.path = f"{connections.SCHEMA}, {server.vector_schema}"
+        await self._pool.open()
+        await self._require_same_model()
+
+    async def close(self) -> None:
+        """Close every connection; calls in progress end first."""
+        async with self._opening:
+            if self._state == "open":
+                await self._transactions.drained()
+                await self._pool.close()
+            self._state = "closed"
+
+    @property
+    def server(self) -> connections.Server | None:
+        """The server, once it was opened."""
+        return self._prepared.server
+
+    async def read(self, tenant: str, job: Job[Answer]) -> Answer:
+        """Run `job` in a transaction that only reads; see `Transactions`."""
+        if self._state != "open":
+            await self.open()
+        return await self._transactions.read(tenant, job)
+
+    async def write(self, tenant: str, job: Job[Answer]) -> Answer:
+        """Run `job` in a transaction; see `Transactions`."""
+        if self._state != "open":
+            await self.open()
+        return await self._transactions.write(tenant, job)
+
+    async def change(self, tenant: str, job: ChangeJob[Answer]) -> Answer:
+        """Run `job` in a transaction, with the instant of the change."""
+        now = self.clock()
+        return await self.write(tenant, lambda session: job(Change(session, now, None)))
+
+    # -- vectors: one model a database -----------------------------------------------------
+
+    async def admit(
+        self, session: Session, vectors: Sequence[bytes | None]
+    ) -> list[Halfvec | None]:
+        """`vectors`, those of another dimension left out: such a row is found by its words.
+
+        The first vector of a database decides its model and dimension.
+        """
+        first = next((vector for vector in vectors if vector is not None), None)
+        if first is None:
+            return [None] * len(vectors)
+        width = await _recorded_width(session)
+        if width is None:
+            width = await self._record(session, len(first) // _BYTES_A_NUMBER)
+        size = width * _BYTES_A_NUMBER
+        fits = (v if v is not None and len(v) == size else None for v in vectors)
+        return [halfvec(vector) for vector in fits]
+
+    async def admit_given(self, session: Session, values: Sequence[float]) -> Halfvec:
+        """An embedding that the caller made; MemoryStoreError where it does not fit."""
+        (vector,) = await self.admit(session, [pack_vector(values)])
+        if vector is None:
+            raise _mixed(f"of {len(values)} dimensions")
+        return vector
+
+    async def comparable(
+        self, session: Session, values: Sequence[float] | None
+    ) -> Sequence[float] | None:
+        """A query's embedding, None where the database has no vectors yet.
+
+        MemoryStoreError where its vectors are of another dimension.
+        """
+        width = None if values is None else await _recorded_width(session)
+        if values is None or width is None:
+            return None
+        if len(values) != width:
+            raise _mixed(f"of {len(values)} dimensions")
+        return values
+
+    async def _record(self, session: Session, width: int) -> int:
+        await session.run("record_setting", {"name": _WIDTH, "value": str(width)})
+        if self._model is not None:
+            await session.run("record_setting", {"name": _MODEL, "value": self._model})
+        return await _recorded_width(session) or width
+
+    async def _require_same_model(self) -> None:
+        async def job(session: Session) -> tuple[str | None, int | None]:
+            return await recorded(session, _MODEL), await _recorded_width(session)
+
+        model, width = await self._transactions.read("", job)
+        if self.reindexing:
+            return
+        if None not in (model, self._model) and model != self._model:
+            raise _mixed("of another model")
+        if None not in (width, self._dimension) and width != self._dimension:
+            raise _mixed(f"of {self._dimension} dimensions")
+
+
+async def cursor_secret(session: Session) -> bytes:
+    """What seals this database's cursors; made with its schema."""
+    return bytes.fromhex(await recorded(session, "cursor_secret") or "")
+
+
+async def recorded(session: Session, name: str) -> str | None:
+    """A setting that is everybody's."""
+    row = await session.one("setting", {"name": name})
+    return None if row is None else str(row[0])
+
+
+async def _recorded_width(session: Session) -> int | None:
+    width = await recorded(session, _WIDTH)
+    return None if width is None else int(width)
+
+
+def _mixed(what: str) -> MemoryStoreError:
+    return MemoryStoreError(
+        f"embeddings {what} cannot be compared with those stored: open the database with the "
+        "embedder it was made with, or without one, or run reindex with the new one"
+    )

@@ -1,0 +1,214 @@
+"""Transactions: opened within one tenant, bounded in time, run again where that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import socket
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from muniment.errors import MemoryStoreError
+from muniment.stores.postgres.connections import ROLE, SCHEMA, Connection, Pool
+from muniment.stores.postgres.errors import UNDONE, explained, is_lost
+from muniment.stores.postgres.session import Answer, Job, Session
+
+_MOST_ATTEMPTS = 6
+_FIRST_PAUSE_SECONDS = 0.02
+_WAITS_FOR_AN_END = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+_log = logging.getLogger(__name__)
+
+# One message opens the transaction. All of it is local to the transaction, so that nothing is
+# left behind where a pooler gives the server connection to somebody else.
+_SETTINGS = (
+    "search_path",
+    "muniment.tenant",
+    "statement_timeout",
+    "lock_timeout",
+    "idle_in_transaction_session_timeout",
+)
+_BEGIN = sql.SQL(
+    "BEGIN ISOLATION LEVEL READ COMMITTED {mode}; SET LOCAL ROLE {role}; SELECT {settings}"
+)
+_NUMBERED = sql.SQL("; SELECT pg_current_xact_id()::text")
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """Where one call is: its connection, and its transaction's number once it may change things."""
+
+    connection: Connection | None = None
+    number: str | None = None
+    committing: bool = False
+    severed: bool = False
+
+    def sever(self) -> None:
+        """Cut the connection under whoever waits for it; a hung server cannot hold a caller."""
+        self.severed = True
+        if self.connection is None or self.connection.closed:
+            return
+        with contextlib.suppress(OSError, psycopg.Error):
+            line = socket.socket(fileno=os.dup(self.connection.pgconn.socket))
+            with line:
+                line.shutdown(socket.SHUT_RDWR)
+
+
+class Transactions:
+    """Runs jobs in transactions of a pool. Raises MemoryStoreError for what PostgreSQL reports.
+
+    `timeout_seconds` bounds a call as a whole, its waiting and its further attempts included.
+    """
+
+    def __init__(self, pool: Pool, *, timeout_seconds: float) -> None:
+        self._pool = pool
+        self._timeout = timeout_seconds
+        self._running: set[asyncio.Task[object]] = set()
+        self.path = SCHEMA
+
+    async def read(self, tenant: str, job: Job[Answer]) -> Answer:
+        """The job's answer; it runs again where the connection is lost or the server asks so."""
+        return await self._bounded(tenant, job, writes=False)
+
+    async def write(self, tenant: str, job: Job[Answer]) -> Answer:
+        """The job's answer once its changes are durable.
+
+        It runs again only where the attempt before is known to have changed nothing. Where a
+        connection is lost while committing, the server is asked what became of the transaction.
+        """
+        return await self._bounded(tenant, job, writes=True)
+
+    async def drained(self) -> None:
+        """Wait for calls that were given up and have yet to notice it."""
+        if self._running:
+            await asyncio.wait(self._running)
+
+    async def _bounded(self, tenant: str, job: Job[Answer], *, writes: bool) -> Answer:
+        attempt = _Attempt()
+        task = asyncio.ensure_future(self._attempts(attempt, tenant, job, writes=writes))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self._timeout)
+        except asyncio.CancelledError:
+            self._give_up(attempt, task)
+            raise
+        if not done:
+            self._give_up(attempt, task)
+            raise MemoryStoreError("PostgreSQL did not answer in time")
+        return task.result()
+
+    @staticmethod
+    def _give_up(attempt: _Attempt, task: asyncio.Task[Answer]) -> None:
+        attempt.sever()
+        if attempt.connection is None:
+            task.cancel()
+        task.add_done_callback(_heard)
+
+    async def _attempts(
+        self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
+    ) -> Answer:
+        pause = _FIRST_PAUSE_SECONDS
+        for left in reversed(range(_MOST_ATTEMPTS)):
+            try:
+                return await self._once(attempt, tenant, job, writes=writes)
+            except _Undone as failure:
+                if not left or attempt.severed:
+                    raise explained(failure.reason) from None
+                _log.info("transaction runs again", extra={"error": type(failure.reason).__name__})
+            await asyncio.sleep(pause * (1 + random.random()))  # noqa: S311 - spreads retries
+            pause *= 3
+        raise AssertionError("unreachable")
+
+    async def _once(
+        self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
+    ) -> Answer:
+        """One attempt; _Undone where it changed nothing and another may succeed."""
+        connection, attempt.committing = None, False
+        answer: Answer
+        try:
+            connection = attempt.connection = await self._pool.getconn()
+            await self._begin(attempt, connection, tenant, writes=writes)
+            answer = await job(Session(connection, tenant))
+            attempt.committing = True
+            await connection.execute(b"COMMIT")
+        except UNDONE as error:
+            raise _Undone(error) from None
+        except psycopg.Error as error:
+            if connection is None or not is_lost(error, connection):
+                raise explained(error) from None
+            await self._pool.check()  # its neighbours are likely gone too
+            if not (writes and attempt.committing and await self._committed(attempt.number)):
+                raise _Undone(error) from None
+        finally:
+            attempt.connection = None
+            if connection is not None:
+                await self._returned(connection)
+        return answer
+
+    async def _begin(
+        self, attempt: _Attempt, connection: Connection, tenant: str, *, writes: bool
+    ) -> None:
+        begin = _BEGIN.format(
+            mode=sql.SQL("READ WRITE" if writes else "READ ONLY"),
+            role=sql.Identifier(ROLE),
+            settings=_local(self.path, tenant, *[str(int(self._timeout * 1000))] * 3),
+        )
+        cursor = await connection.execute(begin + _NUMBERED if writes else begin)
+        while cursor.nextset():
+            pass
+        if writes:
+            row = await cursor.fetchone()
+            attempt.number = None if row is None else row[0]
+
+    async def _committed(self, number: str | None) -> bool:
+        """Whether a transaction whose end was not heard of was committed."""
+        status = None
+        for pause in _WAITS_FOR_AN_END:
+            with contextlib.suppress(psycopg.Error):
+                status = await self._status(number)
+            if status in ("committed", "aborted"):
+                return status == "committed"
+            await asyncio.sleep(pause)
+        raise MemoryStoreError(
+            "the connection to PostgreSQL was lost while a change was committed; "
+            "whether it was stored is unknown"
+        )
+
+    async def _status(self, number: str | None) -> str | None:
+        async with self._pool.connection() as connection:
+            query = b"SELECT pg_xact_status(%(number)s::xid8)"
+            row = await (await connection.execute(query, {"number": number})).fetchone()
+            return None if row is None else row[0]
+
+    async def _returned(self, connection: Connection) -> None:
+        with contextlib.suppress(psycopg.Error):
+            if not connection.closed and connection.info.transaction_status:
+                await connection.execute(b"ROLLBACK")
+        await self._pool.putconn(connection)
+
+
+def _local(*values: str) -> sql.Composed:
+    """The settings, each for this transaction only."""
+    each = sql.SQL("set_config({}, {}, true)")
+    return sql.SQL(", ").join(
+        each.format(name, value) for name, value in zip(_SETTINGS, values, strict=True)
+    )
+
+
+class _Undone(Exception):
+    """An attempt that is known to have changed nothing, and why it ended."""
+
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+def _heard(task: asyncio.Task[object]) -> None:
+    """Take a given-up call's error, which nobody else will."""
+    if not task.cancelled():
+        task.exception()

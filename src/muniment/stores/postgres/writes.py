@@ -1,0 +1,165 @@
+"""Writing memories: every function runs inside a transaction that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from muniment.domain.content import content_hash
+from muniment.domain.memory import Memory
+from muniment.errors import InvalidEntryError
+from muniment.governance import events
+from muniment.lexical.indexing import index_text
+from muniment.ports import StoredFact
+from muniment.stores.postgres.audiences import touch
+from muniment.stores.postgres.change import Change
+from muniment.stores.postgres.session import Session
+from muniment.stores.postgres.vectors import Halfvec
+from muniment.stores.rows import memory_of, memory_row
+from muniment.stores.supersession import (
+    closed_for_known,
+    handed_back,
+    is_live,
+    is_twin,
+    succession,
+)
+
+
+async def write_memory(
+    change: Change, key: str, memory: Memory, *, vector: Halfvec | None, fact: bool = False
+) -> Memory:
+    """Insert or update one row of an audience; the same content keeps the vector it has."""
+    audience, changed = await touch(change.db, key)
+    if change.audited:
+        held = await _find(change.db, audience, memory.memory_id)
+        event = events.MEMORY_SAVED if held is None else events.MEMORY_UPDATED
+        change.record_memory(event, memory)
+    indexed, digest = index_text(memory.content), _digest(memory)
+    values = {
+        **memory_row(memory),
+        "audience": audience,
+        "changed": changed,
+        "digest": digest,
+        "fact_key": digest if fact else None,
+        "terms": indexed.terms,
+        "marks": indexed.marks,
+        "length": indexed.length,
+        "vector": vector,
+    }
+    await change.db.run("save_memory", values)
+    return memory
+
+
+async def remove_memory(change: Change, audience: int, memory_id: str) -> None:
+    """Delete a row; what it had replaced is current again, unless the same is live elsewhere."""
+    db, now = change.db, change.now
+    row = await db.one("delete_memory", {"audience": audience, "memory_id": memory_id})
+    version = await db.one("count_removals", {"audiences": [audience]})
+    if row is None or version is None:  # another transaction was first
+        return
+    deleted, was_fact = memory_of(row[1:]), row[0] is not None
+    change.record_memory(events.MEMORY_DELETED, deleted)
+    prior = await _predecessor(db, audience, deleted)
+    if prior is None or await _live_elsewhere(db, audience, prior, now):
+        return
+    reopened = handed_back(prior, deleted)
+    fact = was_fact and is_live(reopened, now)
+    fact_key = _digest(reopened) if fact else None
+    await _replace(db, audience, version[0], reopened, fact_key=fact_key)
+    change.record_memory(events.MEMORY_REOPENED, reopened)
+
+
+async def write_fact(
+    change: Change, key: str, memory: Memory, *, supersedes: str | None, vector: Halfvec | None
+) -> StoredFact:
+    """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
+    db, now = change.db, change.now
+    memory = replace(memory, content_hash=_digest(memory))
+    audience, version = await touch(db, key)
+    same = await _same_content(db, audience, memory)
+    twin = next((row for row in same if is_twin(row, memory, now)), None)
+    if twin is not None:
+        return await _known(change, audience, version, twin, supersedes)
+    if await _find(db, audience, memory.memory_id) is not None:
+        raise InvalidEntryError("memory_id: names another fact already")
+    # Those that are left are over: expired, or not valid any more.
+    await db.run("release_fact", {"audience": audience, "fact_key": memory.content_hash})
+    changed: tuple[Memory, ...] = ()
+    prior = None if supersedes is None else await _find(db, audience, supersedes)
+    if prior is not None and is_live(prior, now):
+        earlier = await _predecessors(db, audience, prior)
+        memory, changed = succession(memory, prior, lambda row: earlier.get(row.memory_id), now)
+    await _close(change, audience, version, changed)
+    await write_memory(change, key, memory, vector=vector, fact=is_live(memory, now))
+    return StoredFact(memory, created=True, superseded=changed[0].memory_id if changed else None)
+
+
+async def _known(
+    change: Change, audience: int, version: int, twin: Memory, supersedes: str | None
+) -> StoredFact:
+    """A fact that is known already still closes the one that it replaces."""
+    db, now = change.db, change.now
+    prior = None if supersedes is None else await _find(db, audience, supersedes)
+    if prior is None or prior == twin or not (is_live(prior, now) and is_live(twin, now)):
+        return StoredFact(twin, created=False)
+    earlier = await _predecessors(db, audience, prior)
+    changed = closed_for_known(prior, twin, lambda row: earlier.get(row.memory_id), now)
+    await _close(change, audience, version, changed)
+    return StoredFact(twin, created=False, superseded=prior.memory_id)
+
+
+async def _close(change: Change, audience: int, version: int, rows: tuple[Memory, ...]) -> None:
+    """Put the rows of a succession in their places; the first is the one that was replaced."""
+    for row in rows:
+        await _replace(change.db, audience, version, row, fact_key=None)
+    for row in rows[:1]:
+        change.record_memory(events.MEMORY_SUPERSEDED, row, superseded_by=row.superseded_by)
+
+
+async def _replace(
+    db: Session, audience: int, version: int, memory: Memory, *, fact_key: str | None
+) -> None:
+    row = memory_row(memory)
+    names = ("memory_id", "valid_from", "invalid_at", "superseded_by", "updated_at")
+    values = {name: row[name] for name in names}
+    keys = {"audience": audience, "changed": version, "fact_key": fact_key}
+    await db.run("place_memory", {**values, **keys})
+
+
+def _digest(memory: Memory) -> str:
+    return content_hash(memory.content, memory.scope)
+
+
+async def _find(db: Session, audience: int, memory_id: str) -> Memory | None:
+    place = {"audience": audience, "memory_id": memory_id}
+    row = await db.one("memory_of_audience", place)
+    return None if row is None else memory_of(row)
+
+
+async def _predecessor(db: Session, audience: int, memory: Memory) -> Memory | None:
+    place = {"audience": audience, "memory_id": memory.memory_id}
+    row = await db.one("predecessor", place)
+    return None if row is None else memory_of(row)
+
+
+async def _predecessors(db: Session, audience: int, last: Memory) -> dict[str, Memory]:
+    """What went before `last`, each under the id of the one that replaced it."""
+    before: dict[str, Memory] = {}
+    current = last
+    while current.memory_id not in before:
+        prior = await _predecessor(db, audience, current)
+        if prior is None:
+            break
+        before[current.memory_id] = current = prior
+    return before
+
+
+async def _same_content(db: Session, audience: int, memory: Memory) -> Sequence[Memory]:
+    values = {"audience": audience, "digest": _digest(memory)}
+    return [memory_of(row) for row in await db.all("same_content", values)]
+
+
+async def _live_elsewhere(db: Session, audience: int, prior: Memory, now: datetime) -> bool:
+    same = await _same_content(db, audience, prior)
+    return any(row.memory_id != prior.memory_id and is_live(row, now) for row in same)
