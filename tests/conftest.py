@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +28,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _databases_are_returned() -> Iterator[None]:
     yield
-    from tests.servers.databases import DATABASES
-
-    DATABASES.returned()
+    used = sys.modules.get("tests.servers.databases")
+    if used is not None:
+        used.DATABASES.returned()

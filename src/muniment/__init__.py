@@ -90,6 +90,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "muniment.stores.entries": ("MemoryEntry", "SearchHit"),
     "muniment.stores.erasure": ("ErasureResult",),
     "muniment.stores.in_memory": ("InMemoryStore",),
+    "muniment.stores.postgres": ("PostgresStore",),
     "muniment.stores.sqlite": ("AsyncSQLiteStore", "SQLiteStore"),
     "muniment.tiers.long_term": ("LongTermMemory",),
     "muniment.tiers.short_term": ("ShortTermMemory",),

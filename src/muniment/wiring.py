@@ -50,6 +50,7 @@ Audit: TypeAlias = AuditLog | str | PathLike[str]
 
 _SQLITE = "sqlite:///"
 _IN_MEMORY = "memory://"
+_POSTGRES = ("postgresql://", "postgres://")
 _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
 _log = logging.getLogger("muniment.wiring")
 
@@ -239,7 +240,8 @@ async def open_memory(
     clock: Clock | None = None,
     audit: Audit | None = None,
 ) -> AsyncIterator[OpenMemory]:
-    """A running memory for `url` (`sqlite:///file`, `memory://`); closed at the end of the block.
+    """A running memory for `url` (`sqlite:///file`, `postgresql://host/database`,
+    `memory://`); closed at the end of the block.
 
     What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
     `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
@@ -303,9 +305,15 @@ def _store(
         from muniment.stores.in_memory import InMemoryStore
 
         return InMemoryStore(clock=clock, embedder=embedder, audit=audit)
+    if url.startswith(_POSTGRES):
+        from muniment.stores.postgres import PostgresStore
+
+        return PostgresStore(url, clock=clock, embedder=embedder)
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
-        raise MemoryConfigurationError(f"url: must look like {_SQLITE}FILE or {_IN_MEMORY}")
+        raise MemoryConfigurationError(
+            f"url: must look like {_SQLITE}FILE, {_POSTGRES[0]}HOST/DATABASE or {_IN_MEMORY}"
+        )
     from muniment.stores.sqlite import AsyncSQLiteStore
 
     return AsyncSQLiteStore(path, clock=clock, embedder=embedder, audit=audit)

@@ -23,6 +23,8 @@ MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
     "postgres": lambda _: _postgres(),
 }
 DURABLE = ("sqlite", "postgres")
+# Specs, or whole capabilities, that were written after a store and that it has yet to follow.
+BEHIND: dict[str, tuple[str, ...]] = {"postgres": ("entries",)}
 
 
 def _postgres() -> StoreMaker:

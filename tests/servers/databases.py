@@ -17,11 +17,13 @@ from tests.servers import session
 LOGIN = "muniment_test_login"
 PASSWORD = "for tests only"  # a server that is not ours may ask for one
 # Deleting is quicker than truncating while there is little to delete.
-_EMPTIED = "".join(
-    f"DELETE FROM muniment.{table};"
-    for table in ("message", "conversation", "memory", "audience", "working",
-                  "completion_lease", "keyed_request")
-) + "DELETE FROM muniment.setting WHERE name LIKE 'embedding%'"  # fmt: skip
+_EMPTIED = """
+    DELETE FROM muniment.message; DELETE FROM muniment.conversation;
+    DELETE FROM muniment.memory; DELETE FROM muniment.audience;
+    DELETE FROM muniment.working; DELETE FROM muniment.completion_lease;
+    DELETE FROM muniment.keyed_request;
+    DELETE FROM muniment.setting WHERE name LIKE 'embedding%'
+"""
 
 
 class Databases:
@@ -110,7 +112,9 @@ def _prefix() -> str:
 
 def _template() -> str:
     name = f"{_prefix()}_template"
-    found = execute(owner_url(), "SELECT FROM pg_database WHERE datname = %(name)s", {"name": name})
+    found = execute(
+        owner_url(), "SELECT 1 FROM pg_database WHERE datname = %(name)s", {"name": name}
+    )
     if not found:
         create(name)
         _migrated(owner_url(name))

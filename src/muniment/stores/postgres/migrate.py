@@ -99,7 +99,7 @@ async def _prepare(connection: Connection) -> None:
     await connection.execute(
         sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}").format(sql.Identifier(SCHEMA))
     )
-    cursor = await connection.execute(b"SELECT FROM pg_roles WHERE rolname = %s", (ROLE,))
+    cursor = await connection.execute(b"SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,))
     if await cursor.fetchone() is None:
         await connection.execute(_MAKE_ROLE)
     await connection.execute(_LET_ROLE_IN)

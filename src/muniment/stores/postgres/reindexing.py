@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from muniment.domain.realm import RealmKey
@@ -16,14 +17,17 @@ _BATCH = 256
 _START = (0, 0)
 
 
-async def reindex(core: Core, realm: RealmKey | None) -> int:
+async def reindex(
+    core: Core, realm: RealmKey | None, progress: Callable[[int], None] | None = None
+) -> int:
     """Rebuild what `realm` covers, None for all; each batch is one transaction.
 
     Rebuilding all makes the store's embedder the database's embedder. Without an embedder the
-    vectors stay as they are.
+    vectors stay as they are. `progress` gets the number of rows done.
     """
+    tell = progress or (lambda _: None)
     if realm is not None:
-        done = await _reindex_realm(core, realm, keep=True)
+        done = await _reindex_realm(core, realm, keep=True, tell=tell)
         core.images.drop()
         return done
     if core.embedder.present:
@@ -31,10 +35,19 @@ async def reindex(core: Core, realm: RealmKey | None) -> int:
     done, tenant = 0, ""
     while following := await _next_tenant(core, tenant):
         tenant = following
-        done += await _reindex_realm(core, RealmKey(tenant), keep=not core.embedder.present)
+        done += await _reindex_realm(
+            core,
+            RealmKey(tenant),
+            keep=not core.embedder.present,
+            tell=partial(_told, tell, done),
+        )
     core.reindexing = False
     core.images.drop()
     return done
+
+
+def _told(tell: Callable[[int], None], before: int, done: int) -> None:
+    tell(before + done)
 
 
 async def _next_tenant(core: Core, after: str) -> str | None:
@@ -42,7 +55,9 @@ async def _next_tenant(core: Core, after: str) -> str | None:
     return None if row is None else row[0]
 
 
-async def _reindex_realm(core: Core, realm: RealmKey, *, keep: bool) -> int:
+async def _reindex_realm(
+    core: Core, realm: RealmKey, *, keep: bool, tell: Callable[[int], None]
+) -> int:
     done = 0
     for kind in ("memory", "message"):
         place: tuple[int, int] = _START
@@ -50,6 +65,7 @@ async def _reindex_realm(core: Core, realm: RealmKey, *, keep: bool) -> int:
             vectors = await core.embedder.many([spoken(row[3], row[4]) for row in rows])
             await _write(core, kind, realm.tenant, rows, vectors, keep=keep)
             place, done = rows[-1][:2], done + len(rows)
+            tell(done)
     return done
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from muniment.domain import checks
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
@@ -27,11 +29,11 @@ class PostgresStore:
     """Conversations, memories and working state in a PostgreSQL database with pgvector.
 
     `memories`, `conversations`, `working` and `service` implement the ports; the store's own
-    methods take a realm (or an owner). Use it in one event loop, as an async context manager, or `open` and
-    `aclose` it; the first call opens it otherwise. The schema comes from `muniment migrate`.
-    `connections` is the most that the pool holds (1 to 1000), `timeout_seconds` bounds every
-    call (0.1 to 3600), `image_bytes` what is kept in memory for searching. Raises
-    MemoryStoreError where the database cannot be used.
+    methods take a realm (or an owner). Use it in one event loop, as an async context manager, or
+    `open` and `aclose` it; the first call opens it otherwise. The schema comes from
+    `muniment migrate`. `connections` is the most that the pool holds (1 to 1000),
+    `timeout_seconds` bounds every call (0.1 to 3600), `image_bytes` what is kept in memory for
+    searching. Raises MemoryStoreError where the database cannot be used.
     """
 
     def __init__(
@@ -105,9 +107,17 @@ class PostgresStore:
         self._core.images.drop()
         return result
 
-    async def reindex(self, place: Scope | MemoryOwner | None = None) -> int:
-        """Rebuild words and embeddings in batches, of everything by default; counts the rows."""
-        return await reindex(self._core, None if place is None else realm_key(place))
+    async def reindex(
+        self,
+        place: Scope | MemoryOwner | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Rebuild words and embeddings in batches, of everything by default; counts the rows.
+
+        `progress` gets the number done.
+        """
+        return await reindex(self._core, None if place is None else realm_key(place), progress)
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor: versions, never names or contents."""
