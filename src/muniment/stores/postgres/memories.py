@@ -67,7 +67,22 @@ class PostgresMemories:
         if query.text is not None:
             hits = await self._ranked(query, None)
             return within_tokens(tuple(hit.memory for hit in hits), query.max_tokens)
+        found = await self._listed("list_memories", query, {})
+        return within_tokens(found, query.max_tokens)
+
+    async def page(
+        self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
+    ) -> tuple[Memory, ...]:
+        """The newest by creation that follow the place `after` (a created_at and an id)."""
+        created, memory_id = (None, "") if after is None else (micros(after[0]), after[1])
+        place = {"created": created, "id": _storable(memory_id)}
+        return await self._listed("page_memories", query, place)
+
+    async def _listed(
+        self, statement: str, query: MemoryQuery, place: dict[str, Any]
+    ) -> tuple[Memory, ...]:
         values = {
+            **place,
             **self._instants(query.as_of, query.include_invalid),
             **seen(audiences(query.owner, query.scopes)),
             "types": [kind.value for kind in query.memory_types] or None,
@@ -76,10 +91,9 @@ class PostgresMemories:
         }
 
         async def job(session: Session) -> tuple[Memory, ...]:
-            return tuple(memory_of(row) for row in await session.all("list_memories", values))
+            return tuple(memory_of(row) for row in await session.all(statement, values))
 
-        found = await self._core.read(query.owner.tenant_id, job)
-        return within_tokens(found, query.max_tokens)
+        return await self._core.read(query.owner.tenant_id, job)
 
     async def delete(self, caller: MemoryOwner, memory_id: str) -> bool:
         """Delete what `get` answers, or an expired row; what it had replaced is current again.

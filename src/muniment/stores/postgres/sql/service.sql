@@ -47,3 +47,16 @@ WHERE tenant_id = %(tenant)s AND request = %(request)s;
 
 -- name: sizes
 SELECT pg_database_size(current_database());
+
+-- name: page_memories
+SELECT {m.memory} FROM audience a
+JOIN memory m ON m.tenant_id = a.tenant_id AND m.audience = a.id
+WHERE {visible}
+    AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
+    AND (%(any_time)s OR ((m.valid_from IS NULL OR m.valid_from <= %(at)s)
+        AND (m.invalid_at IS NULL OR m.invalid_at > %(at)s)))
+    AND (%(types)s::text[] IS NULL OR m.memory_type = ANY(%(types)s::text[]))
+    AND m.trust >= %(trust)s
+    AND (%(created)s::bigint IS NULL OR m.created_at < %(created)s::bigint
+        OR (m.created_at = %(created)s::bigint AND m.memory_id > %(id)s))
+ORDER BY m.created_at DESC, m.memory_id LIMIT %(limit)s;
