@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import repeat
+from operator import call
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
@@ -20,8 +23,7 @@ def unchecked(kind: type[Made]) -> Callable[..., Made]:
 
     def make(*values: Any) -> Made:
         made = new(kind)
-        for put_one, value in zip(put, values, strict=True):
-            put_one(made, value)
+        deque(map(call, put, repeat(made), values), maxlen=0)  # a loop without bytecode
         return made
 
     return make

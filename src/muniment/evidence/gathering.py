@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,17 @@ class Gathered:
         if typed.any():
             unknown = np.array([not of_any_row(name) for name in names])
             table[unknown[:, None] & typed] = np.nan
+
+    def only(self, places: NDArray[np.int64]) -> Gathered:
+        """These candidates alone, on the same scale; ``places`` ascend."""
+        ends = np.cumsum([len(part.slots) for part in self.chosen])
+        cut = np.split(places, np.searchsorted(places, ends[:-1]))
+        starts = [0, *ends[:-1]]
+        chosen = tuple(
+            replace(part, slots=part.slots[inside - start])
+            for part, inside, start in zip(self.chosen, cut, starts, strict=True)
+        )
+        return replace(self, chosen=chosen)
 
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Each candidate's corpus, key there, and arrival order there."""

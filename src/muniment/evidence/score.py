@@ -73,37 +73,39 @@ def score(
 def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
     lanes, by_lane = found.lanes(), weights.by_lane()
     total = sum((by_lane[name] * lanes[name] for name in LANES), np.zeros(len(found)))
-    return _ranked(found, total, lanes, limit)
+    return _ranked(found, total, limit)
 
 
 def _by_model(found: Gathered, model: LinearModel, limit: int) -> list[Scored]:
     shares = model.shares(found.features(model.names))
-    return _ranked(
-        found, shares.sum(axis=0), found.lanes(), limit, lambda best: model.by_lane(shares[:, best])
-    )
+    total = shares.sum(axis=0)
+    return _ranked(found, total, limit, lambda places: model.by_lane(shares[:, places]))
 
 
 def _ranked(
     found: Gathered,
     total: Values,
-    lanes: dict[str, Values],
     limit: int,
-    explain: Callable[[Places], dict[str, Values]] = lambda _best: {},
+    explain: Callable[[Places], dict[str, Values]] = lambda _places: {},
 ) -> list[Scored]:
-    index, keys, arrival = found.places()
     relevance = _relevance(np.round(total, _DIGITS))
-    best = np.lexsort((keys, -arrival, index, -relevance))[:limit]
-    told = {name: values[best] for name, values in lanes.items()} | explain(best)
-    columns = [values.tolist() for values in told.values()]
+    pool = _best(relevance, limit)
+    chosen, relevance = found.only(pool), relevance[pool]
+    index, keys, arrival = chosen.places()
+    told = chosen.lanes() | explain(pool)
+    order = np.lexsort((keys, -arrival, index, -relevance))[:limit]
+    columns = [values[order].tolist() for values in (index, keys, relevance, *told.values())]
     return [
-        Scored(
-            int(index[row]),
-            int(keys[row]),
-            float(relevance[row]),
-            dict(zip(told, values, strict=True)),
-        )
-        for row, *values in zip(best, *columns, strict=True)
+        Scored(corpus, key, share, dict(zip(told, lanes, strict=True)))
+        for corpus, key, share, *lanes in zip(*columns, strict=True)
     ]
+
+
+def _best(values: Values, limit: int) -> Places:
+    """Where the ``limit`` greatest are, in the order given, and all that equal the last of them."""
+    if len(values) <= limit:
+        return np.arange(len(values))
+    return np.flatnonzero(values >= np.partition(values, len(values) - limit)[-limit])
 
 
 def _relevance(total: Values) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,9 @@ from muniment.domain.unchecked import unchecked
 
 # A message was checked when it was made, and every recall makes a hundred of these.
 _memory = unchecked(Memory)
+
+Said = tuple[str, str, str, datetime, str | None]
+"""A message's id, role, content, time and speaker's name."""
 
 
 def is_searchable(message: ConversationMessage) -> bool:
@@ -40,20 +44,29 @@ def recalled_message(
 
     ``metadata`` says who spoke: ``role``, and ``name`` where the message has one.
     """
-    said = message.created_at
-    return _memory(
-        message.message_id,
-        MemoryScope.SESSION if session_only else MemoryScope.USER,
-        MemoryType.CONVERSATION,
+    return recalled_row(
         _owner(tenant_id, user_id, session_id if session_only else None),
-        message.content,
-        _spoken_by(message.role, message.name),
+        session_id,
+        (message.message_id, message.role, message.content, message.created_at, message.name),
+    )
+
+
+def recalled_row(owner: MemoryOwner, session_id: str, said: Said) -> Memory:
+    """:func:`recalled_message` of what a store has read; of a session where the owner has one."""
+    message_id, role, content, created_at, name = said
+    return _memory(
+        message_id,
+        MemoryScope.USER if owner.session_id is None else MemoryScope.SESSION,
+        MemoryType.CONVERSATION,
+        owner,
+        content,
+        _spoken_by(str(role), name),
         0.5,  # importance
-        said,
-        said,
+        created_at,
+        created_at,
         *(None, None, None, None),  # never expires, always valid, not superseded
         session_id,
-        (message.message_id,),
+        (message_id,),
         *((), (), None),  # not derived, no entities, no content hash
         Trust.UNTRUSTED,
         *(None, None),  # no source, no agent
@@ -66,9 +79,9 @@ def _owner(tenant_id: str, user_id: str, session_id: str | None) -> MemoryOwner:
 
 
 @lru_cache(maxsize=1_024)
-def _spoken_by(role: ConversationRole, name: str | None) -> Mapping[str, Any]:
+def _spoken_by(role: str, name: str | None) -> Mapping[str, Any]:
     named = {} if name is None else {"name": name}
-    return freeze_mapping("metadata", {"role": role.value, **named})
+    return freeze_mapping("metadata", {"role": role, **named})
 
 
 def same_message(stored: ConversationMessage, given: ConversationMessage) -> bool:

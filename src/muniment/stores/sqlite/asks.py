@@ -13,8 +13,8 @@ from muniment.domain.owner import MemoryOwner, owner_user
 from muniment.domain.visibility import is_message_audience, message_audience
 from muniment.evidence.score import Scored
 from muniment.ports import Candidate
-from muniment.stores.recalled import recalled_message
-from muniment.stores.rows import memory_of, message_of
+from muniment.stores.recalled import recalled_row
+from muniment.stores.rows import instant_of, memory_of
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
 
@@ -99,14 +99,11 @@ def _messages(db: apsw.Connection, ask: Ask, seqs: Sequence[int]) -> dict[int, M
         "session": ask.session,
         "at": ask.instants["at"],
     }
-    user = owner_user(ask.owner) or ""
-    return {
-        row[0]: recalled_message(
-            ask.owner.tenant_id,
-            user,
-            message=message_of(row[2:]),
-            session_id=row[1],
-            session_only=ask.session is not None,
-        )
-        for row in db.execute(SQL["hydrate_messages"], values)
-    }
+    owner = MemoryOwner(ask.owner.tenant_id, user_id=owner_user(ask.owner), session_id=ask.session)
+    found: dict[int, Memory] = {}
+    for seq, session, message_id, role, content, at, name in db.execute(
+        SQL["hydrate_messages"], values
+    ):
+        said = (message_id, role, content, instant_of(at), name)
+        found[seq] = recalled_row(owner, session, said)
+    return found

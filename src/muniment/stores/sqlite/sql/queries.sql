@@ -88,7 +88,7 @@ WHERE seq IN (SELECT value FROM json_each(:seqs))
     AND trust >= :trust;
 
 -- name: hydrate_messages
-SELECT m.seq, c.session, {m.message}
+SELECT m.seq, c.session, m.message_id, m.role, m.content, m.created_at, m.name
 FROM message m JOIN conversation c ON c.id = m.conversation
 WHERE m.seq IN (SELECT value FROM json_each(:seqs))
     AND m.audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
