@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.evidence.lanes import Candidates, Scale, Values, at, bits_of, weight_of
+from muniment.evidence.lanes import Candidates, Number, Scale, Values, at, over_held, weight_of
 from muniment.evidence.postings import Slots
 from muniment.evidence.query import Question
 from muniment.lexical.marks import Mark
@@ -54,6 +54,9 @@ _MEANING_OF_ANY_ROW = frozenset(
 )
 
 
+_STEPS = (-3, -2, -1, 0, 1, 2)
+
+
 class _View:
     """One corpus's candidates with their neighbours, everything by candidate and made once.
 
@@ -65,16 +68,17 @@ class _View:
 
     def __init__(self, chosen: Candidates, idf: Values, scale: Scale) -> None:
         self.chosen, self.idf = chosen, idf
-        self.near = _neighbours(chosen)
-        lookup = chosen.lookup
-        self.words = {s: scale.of_words(at(lookup.words, near)) for s, near in self.near.items()}
-        self.held = {step: at(lookup.held, self.near[step]) for step in range(-2, 3)}
-        self.named = {step: at(lookup.named, self.near[step]).astype(float) for step in (-1, 0)}
-        self.cosine = {step: _scaled(chosen, self.near[step], scale) for step in range(-2, 3)}
+        near = _neighbours(chosen)
+        words = scale.of_words(at(chosen.lookup.words, near))
+        held = at(chosen.lookup.held, near)
+        named = at(chosen.lookup.named, near).astype(float)
+        self.near, self.words = _by_step(near), _by_step(words)
+        self.held, self.named = _by_step(held), _by_step(named)
+        self.cosine = _by_step(_scaled(chosen, near, scale))
         self.around = self.held[0] | self.held[-1] | self.held[1]
         self.coverage = weight_of(self.held[0], idf)
         self.coverage_around = weight_of(self.around, idf)
-        self._marks = {step: at(chosen.corpus.marks.view, self.near[step]) for step in range(-2, 2)}
+        self._marks = _by_step(at(chosen.corpus.marks.view, near))
         self._marked: dict[tuple[int, Mark], Values] = {}
 
     def marked(self, step: int, mark: Mark) -> Values:
@@ -167,33 +171,33 @@ def _of_meaning(view: _View, question: Question) -> Iterator[tuple[str, Values]]
         yield f"meaning:{mark.name}", cosine * view.marked(0, mark)
 
 
-def _neighbours(chosen: Candidates) -> dict[int, Slots]:
-    """Slots by step, -1 where there is none."""
+def _by_step(rows: NDArray[Number]) -> dict[int, NDArray[Number]]:
+    return dict(zip(_STEPS, rows, strict=True))
+
+
+def _neighbours(chosen: Candidates) -> NDArray[np.intp]:
+    """Slots, (steps, candidates), -1 where there is none."""
     before, after = chosen.corpus.links()
-    near = {0: chosen.slots.astype(np.int32)}
-    for step in (1, 2):
-        near[step] = _follow(after, near[step - 1])
-    for step in (-1, -2, -3):
-        near[step] = _follow(before, near[step + 1])
-    return near
+    near: dict[int, Slots] = {0: chosen.slots.astype(np.int32)}
+    for step in _STEPS[_STEPS.index(0) + 1 :]:
+        near[step] = at(after, near[step - 1], absent=-1)
+    for step in reversed(_STEPS[: _STEPS.index(0)]):
+        near[step] = at(before, near[step + 1], absent=-1)
+    return np.stack([near[step] for step in _STEPS]).astype(np.intp)
 
 
-def _follow(links: Slots, slots: Slots) -> Slots:
-    return np.where(slots >= 0, links[slots], np.int32(-1))
-
-
-def _scaled(chosen: Candidates, slots: Slots, scale: Scale) -> Values:
+def _scaled(chosen: Candidates, near: NDArray[np.intp], scale: Scale) -> Values:
     every = chosen.similarity
     if every is None:
-        return np.zeros(len(slots))
-    known = (slots >= 0) & chosen.corpus.has_vector.view[slots]
-    return np.where(known, scale.of_cosine(every[slots]), 0.0)
+        return np.zeros(near.shape)
+    return np.where(at(chosen.corpus.has_vector.view, near), scale.of_cosine(every[near]), 0.0)
 
 
 def _rarest(held: NDArray[np.uint32], idf: Values) -> Values:
     if not len(idf):
         return np.zeros(len(held))
-    return np.asarray((bits_of(held, len(idf)) * idf).max(axis=1) / max(float(idf.max()), 1e-9))
+    rarest = over_held(held, idf, np.maximum)
+    return rarest / max(float(idf.max()), 1e-9)
 
 
 def _of_session(view: _View, values: Values) -> Values:

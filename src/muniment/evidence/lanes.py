@@ -24,7 +24,9 @@ from muniment.evidence.lookup import Lookup
 from muniment.lexical.marks import Mark
 
 Values = NDArray[np.float64]
-Number = TypeVar("Number", np.bool_, np.float32, np.uint32, np.int64)
+Number = TypeVar("Number", bound=np.generic)
+
+_MOST_TERMS_IN_A_TABLE = 10  # a table of 1,024 sets: as many as there are candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +109,32 @@ def spread(values: Values) -> Values:
     return (values - least) / (float(values.max()) - least)
 
 
-def at(values: NDArray[Number], slots: NDArray[np.integer]) -> NDArray[Number]:
-    """``values`` at ``slots``, 0 where a slot is -1."""
+def at(values: NDArray[Number], slots: NDArray[np.integer], *, absent: int = 0) -> NDArray[Number]:
+    """``values`` at ``slots``, ``absent`` where a slot is -1."""
     found: NDArray[Number] = values[slots]
     missing = slots < 0
     if missing.any():
-        found[missing] = 0
+        found[missing] = absent
     return found
 
 
 def weight_of(held: NDArray[np.uint32], idf: Values) -> Values:
     """The share of the question's terms, by rarity, that are in ``held``."""
     total = float(idf.sum())
-    if not total:
-        return np.zeros(len(held))
-    return np.asarray(np.vecdot(bits_of(held, len(idf)), idf) / total)
+    return over_held(held, idf, np.add) / total if total else np.zeros(len(held))
 
 
-def bits_of(held: NDArray[np.uint32], terms: int) -> Values:
-    """A row for each of ``held``, with 1 in the columns of the terms that are in it."""
-    return (held[:, None] >> np.arange(terms, dtype=np.uint32) & np.uint32(1)).astype(np.float64)
+def over_held(held: NDArray[np.uint32], idf: Values, combine: np.ufunc) -> Values:
+    """The rarities of the terms in each of ``held``, brought to one number by ``combine``."""
+    if len(idf) <= _MOST_TERMS_IN_A_TABLE:
+        return np.asarray(_of_every_set(idf, combine)[held])
+    bits = held[:, None] >> np.arange(len(idf), dtype=np.uint32) & np.uint32(1)
+    return np.asarray(combine.reduce(bits * idf, axis=1))
+
+
+def _of_every_set(idf: Values, combine: np.ufunc) -> Values:
+    """The answer for each set of terms, at the number whose bits are the set."""
+    table = np.zeros(1)
+    for rarity in idf:
+        table = np.concatenate([table, combine(table, rarity)])
+    return table

@@ -28,16 +28,17 @@ class LinearModel:
     weights: Values
 
     def shares(self, found: Values) -> Values:
-        """What each feature adds, (features, candidates), as ``found`` is in the order of names.
+        """What each feature adds, (features, candidates), written over ``found``, whose rows are
+        in the order of the names.
 
         What is not known of a row (NaN) is taken as it is on average in the strongest rows of
         which all is known, so that a typed memory competes with messages by the rest.
         """
         factors = self.weights / self.spreads
-        shares = np.asarray(found * factors[:, None])
+        shares = np.multiply(found, factors[:, None], out=found)
         shares -= (self.means * factors)[:, None]
-        unknown = np.isnan(shares)
-        if unknown.any():
+        if np.isnan(shares.sum()):
+            unknown = np.isnan(shares)
             whole = shares[:, ~unknown.any(axis=0)]
             strongest = whole[:, np.argsort(whole.sum(axis=0), kind="stable")[-STRONGEST:]]
             shares = np.where(unknown, strongest.mean(axis=1)[:, None], shares)
@@ -52,11 +53,18 @@ class LinearModel:
 
     def by_lane(self, shares: Values) -> dict[str, Values]:
         """The ``shares`` of each lane's features summed, under ``learned:`` and the lane."""
-        lanes = [name.partition(":")[0] for name in self.names]
         return {
-            f"learned:{lane}": shares[[one == lane for one in lanes]].sum(axis=0)
-            for lane in dict.fromkeys(lanes)
+            f"learned:{lane}": shares[rows].sum(axis=0)
+            for lane, rows in _rows_by_lane(self.names).items()
         }
+
+
+@cache
+def _rows_by_lane(names: tuple[str, ...]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name.partition(":")[0], []).append(row)
+    return rows
 
 
 @cache

@@ -61,7 +61,7 @@ def score(
     """
     filters = Filters(now, as_of, include_invalid, kinds, session, exclude_keys, min_trust)
     found = gather(corpora, question, embedding=embedding, filters=filters)
-    if not len(found):
+    if limit < 1 or not len(found):
         return []
     if isinstance(weights, Weights):
         return _by_weights(found, weights, limit)
