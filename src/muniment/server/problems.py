@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -28,6 +29,7 @@ from muniment.errors import (
 MEDIA_TYPE = "application/problem+json"
 BUSY_SECONDS = 1
 _MOST_ERRORS = 20
+_SAID_BY_THE_DOMAIN = re.compile(r"[a-z_]{1,40}: (keys )?must [ -~]{1,200}")  # these quote no value
 _log = logging.getLogger("muniment.server")
 
 
@@ -118,6 +120,8 @@ def problem_of(error: Exception) -> Problem:
         return _of_field(str(error))
     if isinstance(error, MemoryStoreError):
         return Problem(503, "store", "the store cannot answer now", retry_after=BUSY_SECONDS)
+    if type(error) is ValueError and _SAID_BY_THE_DOMAIN.fullmatch(str(error)):
+        return _of_field(str(error))
     return Problem(500, "internal", "the request could not be answered")
 
 
@@ -130,6 +134,7 @@ def install_problems(app: FastAPI) -> None:
     """Answer every error of `app` as a problem document."""
     app.add_exception_handler(Problem, _answer)
     app.add_exception_handler(MunimentError, _answer)
+    app.add_exception_handler(ValueError, _answer)
     app.add_exception_handler(RequestValidationError, _unfit)
     app.add_exception_handler(HTTPException, _by_status)
 
