@@ -23,6 +23,10 @@ class Capability(StrEnum):
     SERVICE = "service"
     REALMS = "realms"
     ENTRIES = "entries"
+    DERIVATION = "derivation"
+    ERASURE = "erasure"
+    QUOTAS = "quotas"
+    USAGE = "usage"
     DURABILITY = "durability"
 
 
