@@ -24,7 +24,9 @@ MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
 }
 DURABLE = ("sqlite", "postgres")
 # Specs, or whole capabilities, that were written after a store and that it has yet to follow.
-BEHIND: dict[str, tuple[str, ...]] = {"postgres": ("entries",)}
+BEHIND: dict[str, tuple[str, ...]] = {
+    "postgres": ("entries", "derivation", "erasure", "quotas", "usage")
+}
 
 
 def _postgres() -> StoreMaker:
