@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,25 +23,11 @@ from muniment.governance.audit_record import (
     checked_event,
     realm_text,
 )
+from muniment.governance.audit_verification import VerifyResult, unreadable, verify_audit_log
 
 BEGINNING = Anchor()
 
 __all__ = ["GENESIS", "AuditLog", "AuditRecord", "VerifyResult", "verify_audit_log"]
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyResult:
-    """What a log holds: `records` sound ones from the start, the last with `last_hash`.
-
-    When not `ok`, `error` says why, without quoting the log, and `line` (from 1) where, unless
-    no single line is to blame.
-    """
-
-    ok: bool
-    records: int
-    last_hash: str
-    error: str | None = None
-    line: int | None = None
 
 
 class AuditLog:
@@ -124,11 +109,18 @@ class AuditLog:
             yield HeldLog(self, descriptor)
 
     def verify(
-        self, *, expected_count: int | None = None, expected_last_hash: str | None = None
+        self,
+        *,
+        expected_count: int | None = None,
+        expected_last_hash: str | None = None,
+        receipt: str | None = None,
     ) -> VerifyResult:
         """`verify_audit_log` of this log."""
         return verify_audit_log(
-            self._path, expected_count=expected_count, expected_last_hash=expected_last_hash
+            self._path,
+            expected_count=expected_count,
+            expected_last_hash=expected_last_hash,
+            receipt=receipt,
         )
 
     def _continuing(self, descriptor: int, anchor: Anchor) -> Tail:
@@ -245,57 +237,6 @@ def audit_log(given: AuditLog | str | os.PathLike[str] | None) -> AuditLog | Non
     return given if given is None or isinstance(given, AuditLog) else AuditLog(given)
 
 
-def verify_audit_log(
-    path: str | os.PathLike[str],
-    *,
-    expected_count: int | None = None,
-    expected_last_hash: str | None = None,
-) -> VerifyResult:
-    """Follow the whole chain of the log at `path` as of this call; never raises for its state.
-
-    Edited, inserted, removed and reordered records are found by themselves. Records cut off at
-    the end, or a chain rewritten up to its end, are found by an anchor kept elsewhere: the
-    number of records and the last hash, which must then be exactly these. Writers go on
-    meanwhile, and memory use does not grow with the log.
-    """
-    result = _verify_chain(Path(path), BEGINNING)
-    if not result.ok:
-        return result
-    if expected_count is not None and result.records != expected_count:
-        reason = f"{result.records} records where {expected_count} were expected"
-        return replace(result, ok=False, error=reason)
-    if expected_last_hash is not None and result.last_hash != expected_last_hash:
-        return replace(result, ok=False, error="the last hash is not the expected one")
-    return result
-
-
-def verify_continued(path: Path, anchor: Anchor, waiting: int) -> VerifyResult:
-    """`verify_audit_log` as a store asks it: the log must continue from the store's anchor, and
-    no entry of the store may be `waiting` to be appended."""
-    result = _verify_chain(path, anchor)
-    if result.ok and waiting:
-        return replace(result, ok=False, error=f"{waiting} records are not in the log yet")
-    return result
-
-
-def _verify_chain(path: Path, anchor: Anchor) -> VerifyResult:
-    try:
-        with audit_file.opened(path, writing=False) as descriptor:
-            size = audit_file.stamp(descriptor).size
-            audit_file.unlock(descriptor)  # what is written stays: writers need not wait
-            with open(descriptor, "rb", closefd=False) as stream:
-                tail = follow(stream, Tail(), until=size, anchor=anchor.tail)
-    except BrokenChain as broken:
-        return _broken(broken.sound, str(broken), broken.line)
-    except OSError as error:
-        return _broken(Tail(), _unreadable(error))
-    return VerifyResult(True, tail.records, tail.last_hash)
-
-
-def _broken(sound: Tail, error: str, line: int | None = None) -> VerifyResult:
-    return VerifyResult(False, sound.records, sound.last_hash, error, line)
-
-
 @contextmanager
 def _as_audit_error() -> Iterator[None]:
     try:
@@ -303,13 +244,7 @@ def _as_audit_error() -> Iterator[None]:
     except BrokenChain as broken:
         raise AuditError(f"the audit log is damaged: {broken}") from None
     except OSError as error:
-        raise AuditError(f"the audit log cannot be written: {_unreadable(error)}") from error
-
-
-def _unreadable(error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "the file is missing"
-    return error.strerror or str(error)
+        raise AuditError(f"the audit log cannot be written: {unreadable(error)}") from error
 
 
 def _stamp(path: Path) -> audit_file.Stamp:

@@ -13,6 +13,7 @@ from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
 from muniment.domain.visibility import audiences
 from muniment.governance import events
 from muniment.governance.audit import AuditLog, audit_log
+from muniment.governance.audit_verification import VerifyResult
 from muniment.governance.tokens import TokenEstimator
 from muniment.governance.usage import ServedCounts, Usage, checked_period
 from muniment.ports import MemoryEmbedder
@@ -59,7 +60,8 @@ class InMemoryStore:
             token_estimator=token_estimator,
         )
         log = audit_log(audit)
-        self._tables = Tables(clock or _now, limits, None if log is None else Trail(log))
+        self._trail = None if log is None else Trail(log)
+        self._tables = Tables(clock or _now, limits, self._trail)
         self._served = ServedCounts(self._tables.clock)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
@@ -167,6 +169,13 @@ class InMemoryStore:
         if progress is not None:
             progress(done)
         return done
+
+    async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None:
+        """What the audit log holds, followed whole; None without a log. Never raises for its state.
+
+        It must hold every record of this store; with an erasure's `receipt`, that of the erasure.
+        """
+        return None if self._trail is None else await self._trail.verify(receipt)
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor."""

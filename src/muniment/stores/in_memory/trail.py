@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from muniment.errors import AuditError
 from muniment.governance.audit import AuditLog
 from muniment.governance.audit_record import AuditEntry
+from muniment.governance.audit_verification import VerifyResult, verify_for_store
 from muniment.stores.driven import in_thread
 
 _log = logging.getLogger("muniment.audit")
@@ -37,6 +38,14 @@ class Trail:
         """Append what waits."""
         if self._waiting:
             await in_thread(self._append)
+
+    async def verify(self, receipt: str | None) -> VerifyResult:
+        """The log as this store knows it, after appending what waits."""
+        await self.settle()
+        path, seen, waiting = self._log.path, self._log.vouched.tail, len(self._waiting)
+        return await in_thread(
+            lambda: verify_for_store(path, seen, waiting=waiting, receipt=receipt)
+        )
 
     def _append(self) -> None:
         with self._lock:

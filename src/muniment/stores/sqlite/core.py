@@ -13,8 +13,10 @@ import apsw
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.governance.audit import AuditLog, audit_log
+from muniment.governance.audit_verification import VerifyResult, verify_for_store
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
+from muniment.stores.driven import in_thread
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.sqlite.change import Change, ChangeJob
@@ -88,6 +90,16 @@ class Core:
         """Write what searches served since the last write; nothing where they did not."""
         if self.served.any:
             await self.engine.write_async(lambda db: store_served(db, self.served))
+
+    async def verify_audit(self, receipt: str | None) -> VerifyResult | None:
+        """The log as this file knows it, after draining; None without a log."""
+        if self.audit is None or self.outbox is None:
+            return None
+        path, outbox = self.audit.path, self.outbox
+        anchor, waiting = await self.engine.apart_async(outbox.reach)
+        return await in_thread(
+            lambda: verify_for_store(path, anchor.tail, waiting=waiting, receipt=receipt)
+        )
 
     # -- vectors: one model a file ---------------------------------------------------------
 

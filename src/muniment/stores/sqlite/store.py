@@ -14,6 +14,7 @@ from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
 from muniment.governance.audit import AuditLog
+from muniment.governance.audit_verification import VerifyResult
 from muniment.governance.tokens import TokenEstimator
 from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
@@ -202,6 +203,14 @@ class AsyncSQLiteStore:
         """
         realm = None if place is None else realm_key(place)
         return await reindex(self._core, realm, progress)
+
+    async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None:
+        """What the audit log holds, followed whole; None without a log. Never raises for its state.
+
+        It must continue from the file's own anchor, so that a cut-off end is found, and hold
+        every record of this file; with an erasure's `receipt`, the record of that erasure.
+        """
+        return await self._core.verify_audit(receipt)
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor: versions, never names or contents."""
