@@ -242,8 +242,9 @@ def _open(
         "now": micros(change.now),
     }
     change.db.execute(SQL["open_conversation"], values)
+    made = change.db.last_insert_rowid()
     change.record(events.CONVERSATION_CREATED, _realm(identity), kind=kind)
-    return change.db.last_insert_rowid()
+    return made
 
 
 def _append(
