@@ -25,6 +25,7 @@ from muniment.domain.trust import Trust
 from muniment.errors import InvalidEntryError, MemoryConfigurationError, NotFoundError
 from muniment.extraction.extractor import MemoryExtractor
 from muniment.governance.audit import AuditLog
+from muniment.governance.usage import Usage
 from muniment.manager import MemoryManager
 from muniment.models import as_memory_model
 from muniment.ports import (
@@ -41,6 +42,8 @@ from muniment.ports import (
     WorkingMemoryStore,
 )
 from muniment.settings import ModelSettings, load_settings
+from muniment.stores.entry_face import Entries
+from muniment.stores.erasure import ErasureResult
 from muniment.tiers.long_term import LongTermMemory, require_writable
 from muniment.tiers.short_term import MessageTurns, ShortTermMemory
 from muniment.tiers.working import WorkingMemory
@@ -82,7 +85,18 @@ class AsyncStore(Protocol):
 
     async def history(self, owner: MemoryOwner, memory_id: str, /) -> tuple[Memory, ...]: ...
 
-    async def erase(self, realm: Scope | MemoryOwner, /) -> Any: ...
+    @property
+    def entries(self) -> Entries: ...
+
+    async def erase(
+        self, realm: Scope | MemoryOwner, /, *, cascade: bool = True
+    ) -> ErasureResult: ...
+
+    async def sweep_expired(self, realm: Scope | MemoryOwner, /) -> int: ...
+
+    async def compact(self) -> None: ...
+
+    async def usage(self, realm: Scope | MemoryOwner, /, period: str | None = None) -> Usage: ...
 
     async def count(self, realm: Scope | MemoryOwner, /) -> int: ...
 
@@ -308,7 +322,7 @@ def _store(
     if url.startswith(_POSTGRES):
         from muniment.stores.postgres import PostgresStore
 
-        return PostgresStore(url, clock=clock, embedder=embedder)
+        return cast(AsyncStore, PostgresStore(url, clock=clock, embedder=embedder))
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(

@@ -112,3 +112,30 @@ def test_chats_imported_by_another_owner_add_to_no_session_of_anas(
     assert (code, json.loads(out)["stored"]) == (0, 1)
     assert everything_of_ana(call, memory_id) == before
     assert "tuba" not in call("recall", "tuba", *ANA, "--json")[1]
+
+
+@pytest.mark.parametrize("other", [other for other in OTHERS if other])
+def test_governing_another_owner_counts_and_changes_nothing_of_anas(
+    call: Call, memory_id: str, other: tuple[str, ...]
+) -> None:
+    before = everything_of_ana(call, memory_id)
+    used = json.loads(call("usage", *other, "--json")[1])
+    assert (used["entries"], used["stored_tokens"]) == (0, 0)
+    assert json.loads(call("reindex", *other, "--json")[1]) == {"rows": 0}
+    assert json.loads(call("sweep", *other, "--yes", "--json")[1]) == {"swept": 0}
+    gone = json.loads(call("erase", *other, "--yes", "--json")[1])
+    assert {name: gone[name] for name in ("entries", "derived", "sessions", "messages")} == {
+        "entries": 0,
+        "derived": 0,
+        "sessions": 0,
+        "messages": 0,
+    }
+    assert everything_of_ana(call, memory_id) == before
+
+
+def test_the_same_answer_is_given_for_an_owner_that_is_not_there(
+    call: Call, memory_id: str
+) -> None:
+    for command in (("usage",), ("erase", "--yes"), ("sweep", "--yes"), ("reindex",)):
+        other = call(*command, "--tenant", "acme-corp", "--json")
+        assert other == call(*command, "--tenant", "nobody", "--json")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from muniment import Scope, SQLiteStore
 from muniment.cli.app import run
 
 Call = Callable[..., tuple[int, str, str]]
@@ -65,3 +67,131 @@ def test_reindex_of_a_user_needs_the_tenant(stored: Call) -> None:
         code, out, err = stored("reindex", part, "x")
         assert (code, out) == (2, "")
         assert "--tenant" in err
+
+
+ACME = ("--tenant", "acme")
+ANA = (*ACME, "--user", "ana")
+
+
+def test_an_erasure_says_what_went_and_leaves_the_others(stored: Call) -> None:
+    gone = document(stored, "erase", *ANA, "--yes")
+    counts = {name: gone[name] for name in ("entries", "derived", "sessions", "messages")}
+    assert counts == {"entries": 1, "derived": 0, "sessions": 1, "messages": 1}
+    assert gone["pending"] is False
+    assert document(stored, "recall", "sencha", *ANA) == []
+    assert len(document(stored, "search", "cocoa", *ACME, "--user", "bo")) == 1
+    assert len(document(stored, "recall", "rooibos", "--tenant", "acme-corp", "--user", "cy")) == 1
+    again = document(stored, "erase", *ANA, "--yes")
+    assert (again["entries"], again["messages"], again["receipt"]) == (0, 0, None)
+
+
+def test_an_erasure_prints_its_counts_and_its_receipt_on_one_line(stored: Call) -> None:
+    code, out, err = stored("erase", *ACME, "--yes")
+    assert (code, err) == (0, "")
+    first, *rest = out.splitlines()
+    assert first.startswith("erased 2 memories, 0 derived from them elsewhere, 2 sessions,")
+    assert "the whole tenant acme" in " ".join(out.split())
+    assert rest[-1].startswith("receipt: muniment-erasure:")
+
+
+@pytest.mark.parametrize("command", ["erase", "sweep"])
+def test_what_destroys_says_beforehand_what_it_would_do_and_needs_a_yes(
+    stored: Call, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    before = document(stored, "search", "sencha", *ANA)
+    code, out, err = stored(command, *ANA)
+    assert (code, out) == (2, "")
+    assert "1 memory" in err or "0 expired memories" in err
+    assert "user ana, tenant acme" in err
+    assert document(stored, "search", "sencha", *ANA) == before
+
+
+def test_erasing_needs_the_tenant_to_be_named(stored: Call) -> None:
+    code, out, err = stored("erase", "--user", "ana", "--yes")
+    assert (code, out) == (2, "")
+    assert "--tenant" in err
+
+
+def test_an_owner_whose_name_fits_no_realm_is_erased_too(call: Call) -> None:
+    odd = ("--tenant", "acme/west", "--user", "ana bo")
+    call("add", "Ana drinks sencha.", *odd)
+    assert document(call, "usage", *odd)["entries"] == 1
+    assert document(call, "erase", *odd, "--yes")["entries"] == 1
+    assert call("erase", *odd, "--agent", "a", "--yes")[0] == 2
+
+
+def test_what_was_derived_elsewhere_goes_along_unless_it_is_kept(
+    call: Call, tmp_path: Path
+) -> None:
+    def derive() -> None:
+        with SQLiteStore("muniment.db") as store:
+            said = store.add(Scope("acme", "ana"), "Ana drinks sencha.")
+            store.add(Scope("acme", "ana"), "Ana likes tea.", derived_from=[said.id])
+            agent = Scope("acme", "ana", "planner")
+            told = store.add(agent, "Ana asked for tea.")
+            store.add(Scope("acme", "ana"), "Ana is planning.", derived_from=[told.id])
+
+    derive()
+    planner = (*ANA, "--agent", "planner")
+    gone = document(call, "erase", *planner, "--yes")
+    assert (gone["entries"], gone["derived"]) == (1, 1)
+    derive()
+    gone = document(call, "erase", *planner, "--keep-derived", "--yes")
+    assert (gone["entries"], gone["derived"]) == (1, 0)
+
+
+def test_a_sweep_removes_what_is_over_and_only_of_its_realm(call: Call) -> None:
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    with SQLiteStore("muniment.db", clock=lambda: past) as store:
+        for user in ("ana", "bo"):
+            store.add(Scope("acme", user), "tea today", expires_at=past + timedelta(days=1))
+            store.add(Scope("acme", user), "tea always")
+    assert document(call, "sweep", *ANA, "--yes") == {"swept": 1}
+    assert document(call, "sweep", *ANA, "--yes") == {"swept": 0}
+    code, out, _ = call("sweep", *ACME, "--yes")
+    assert (code, out) == (0, "removed 1 expired memory of the whole tenant acme\n")
+    assert document(call, "usage", *ACME)["entries"] == 2
+
+
+def test_compacting_gives_space_back(stored: Call, tmp_path: Path) -> None:
+    with SQLiteStore("muniment.db") as store:
+        for number in range(200):
+            store.add(Scope("acme", "ana"), f"{number} " + "sencha " * 500)
+    size = (tmp_path / "muniment.db").stat().st_size
+    stored("erase", *ANA, "--yes")
+    assert document(stored, "compact") == {"compacted": True}
+    assert (tmp_path / "muniment.db").stat().st_size < size / 2
+
+
+def test_usage_counts_the_realm_and_what_the_tenants_searches_gave_out(stored: Call) -> None:
+    with SQLiteStore("muniment.db") as store:
+        store.ports.note_served("acme", 3, 70)
+    used = document(stored, "usage", *ANA)
+    assert used["entries"] == 1
+    assert used["stored_tokens"] == -(-len("Ana drinks sencha.") // 3)
+    assert document(stored, "usage", *ACME)["entries"] == 2
+    assert (used["searches"], used["served_entries"], used["served_tokens"]) == (1, 3, 70)
+    assert document(stored, "usage", "--tenant", "acme-corp")["searches"] == 0
+    assert document(stored, "usage", *ANA, "--period", "2020-01-01")["searches"] == 0
+    code, out, _ = stored("usage", *ANA)
+    assert code == 0
+    assert "stored now" in out
+
+
+@pytest.mark.parametrize("arguments", [("usage", "--period", "soon"), ("usage", "--tenant", "")])
+def test_bad_input_is_refused_in_one_line(stored: Call, arguments: tuple[str, ...]) -> None:
+    code, out, err = stored(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("erase", *ACME, "--yes"), ("sweep", "--yes"), ("compact",), ("usage",)]
+)
+def test_a_store_that_is_not_there_is_not_made(
+    call: Call, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    code, out, err = call(*arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 import typer
 
-from muniment.cli import adding, finding, importing_chats, reindexing, serving, sessions
+from muniment.cli import (
+    adding,
+    erasing,
+    finding,
+    importing_chats,
+    reindexing,
+    serving,
+    sessions,
+    using,
+)
 from muniment.cli.demo import demo
 from muniment.cli.doctor import doctor
 from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
@@ -35,7 +44,11 @@ app.command(rich_help_panel=_REMEMBER)(finding.context)
 app.command(rich_help_panel=_REMEMBER)(adding.history)
 app.add_typer(sessions.app, name="sessions", rich_help_panel=_REMEMBER)
 app.command("import-chats", rich_help_panel=_REMEMBER)(importing_chats.import_chats)
+app.command(rich_help_panel=_GOVERN)(erasing.erase)
+app.command(rich_help_panel=_GOVERN)(erasing.sweep)
+app.command(rich_help_panel=_GOVERN)(erasing.compact)
 app.command(rich_help_panel=_GOVERN)(reindexing.reindex)
+app.command(rich_help_panel=_GOVERN)(using.usage)
 app.command(rich_help_panel=_RUN)(demo)
 app.command(rich_help_panel=_RUN)(doctor)
 app.command(rich_help_panel=_RUN)(serving.serve)

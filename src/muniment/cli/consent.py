@@ -9,7 +9,7 @@ import typer
 from muniment.cli.exits import BadInput, Failed
 
 
-def ask(deed: str, *, yes: bool) -> None:
+def ask(deed: str, *, yes: bool = False) -> None:
     """Say what will be done and ask; without a terminal to ask, --yes is needed.
 
     BadInput where nobody can be asked, Failed where the answer is no: nothing was done then.

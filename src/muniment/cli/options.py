@@ -11,31 +11,31 @@ from muniment.domain import identifiers
 DEFAULT_TENANT = identifiers.DEFAULT_TENANT
 DEFAULT_USER = identifiers.DEFAULT_USER
 
-_OPERATOR = "Identity (trusted-operator use: nothing checks that you are this owner)"
+OPERATOR = "Identity (trusted-operator use: nothing checks that you are this owner)"
 
 Tenant = Annotated[
-    str, typer.Option("--tenant", help="Act for this tenant.", rich_help_panel=_OPERATOR)
+    str, typer.Option("--tenant", help="Act for this tenant.", rich_help_panel=OPERATOR)
 ]
-User = Annotated[str, typer.Option("--user", help="Act as this user.", rich_help_panel=_OPERATOR)]
+User = Annotated[str, typer.Option("--user", help="Act as this user.", rich_help_panel=OPERATOR)]
 Session = Annotated[
     str | None,
-    typer.Option("--session", help="In this session.", rich_help_panel=_OPERATOR),
+    typer.Option("--session", help="In this session.", rich_help_panel=OPERATOR),
 ]
 Project = Annotated[
     str | None,
-    typer.Option("--project", help="In this project.", rich_help_panel=_OPERATOR),
+    typer.Option("--project", help="In this project.", rich_help_panel=OPERATOR),
 ]
 RealmTenant = Annotated[
-    str, typer.Option("--tenant", help="Of this tenant.", rich_help_panel=_OPERATOR)
+    str, typer.Option("--tenant", help="Of this tenant.", rich_help_panel=OPERATOR)
 ]
 RealmUser = Annotated[
-    str | None, typer.Option("--user", help="Only of this user.", rich_help_panel=_OPERATOR)
+    str | None, typer.Option("--user", help="Only of this user.", rich_help_panel=OPERATOR)
 ]
 RealmAgent = Annotated[
-    str | None, typer.Option("--agent", help="Only of this agent.", rich_help_panel=_OPERATOR)
+    str | None, typer.Option("--agent", help="Only of this agent.", rich_help_panel=OPERATOR)
 ]
 RealmSession = Annotated[
-    str | None, typer.Option("--session", help="Only of this session.", rich_help_panel=_OPERATOR)
+    str | None, typer.Option("--session", help="Only of this session.", rich_help_panel=OPERATOR)
 ]
 Url = Annotated[
     str | None,

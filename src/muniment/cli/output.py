@@ -71,6 +71,11 @@ def minute(instant: datetime) -> str:
     return instant.strftime("%Y-%m-%d %H:%M")
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def say(out: Console, text: str = "", *, style: str = "", indent: int = 0) -> None:
     """A line, wrapped at words where the terminal is narrower."""
     pad = " " * indent
