@@ -24,7 +24,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.errors import InvalidEntryError, MemoryConfigurationError, NotFoundError
 from muniment.extraction.extractor import MemoryExtractor
-from muniment.governance.audit import AuditLog
+from muniment.governance.audit import AuditLog, VerifyResult
 from muniment.governance.usage import Usage
 from muniment.manager import MemoryManager
 from muniment.models import as_memory_model
@@ -107,6 +107,8 @@ class AsyncStore(Protocol):
         *,
         progress: Callable[[int], None] | None = None,
     ) -> int: ...
+
+    async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None: ...
 
     async def describe(self) -> Mapping[str, str]: ...
 

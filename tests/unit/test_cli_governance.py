@@ -195,3 +195,75 @@ def test_a_store_that_is_not_there_is_not_made(
     code, out, err = call(*arguments)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def audited(call: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.setenv("MUNIMENT_AUDIT_PATH", "audit.jsonl")
+    call("add", "Ana drinks sencha.", *ANA)
+    call("add", "Ana said so.", "--message", "--session", "s", *ANA)
+    return call
+
+
+def test_a_sound_log_verifies_and_gives_its_anchor(audited: Call) -> None:
+    found = document(audited, "audit", "verify")
+    assert (found["ok"], found["error"]) == (True, None)
+    assert found["records"] >= 2
+    code, out, err = audited("audit", "verify")
+    assert (code, err) == (0, "")
+    assert f"--expected-last-hash {found['last_hash']}" in out
+    anchor = ("--expected-count", str(found["records"]), "--expected-last-hash", found["last_hash"])
+    assert audited("audit", "verify", *anchor)[0] == 0
+    audited("add", "Ana likes tea.", *ANA)
+    assert audited("audit", "verify", *anchor)[0] == 1
+    assert audited("audit", "verify", "--log", "audit.jsonl")[0] == 0
+
+
+def test_an_erasures_receipt_is_held_against_the_log(audited: Call) -> None:
+    receipt = document(audited, "erase", *ANA, "--yes")["receipt"]
+    found = document(audited, "audit", "verify", "--receipt", receipt)
+    assert (found["ok"], found["erasure"]["realm"]) == (True, "tenant=acme/subject=ana")
+    assert (found["erasure"]["entries"], found["erasure"]["messages"]) == (1, 1)
+    code, out, _ = audited("audit", "verify", "--receipt", receipt)
+    assert code == 0
+    assert "tenant=acme/subject=ana was erased: 1 entries" in " ".join(out.split())
+    forged = receipt[:-1] + ("0" if receipt[-1] != "0" else "1")
+    code, out, err = audited("audit", "verify", "--receipt", forged)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "no record holds the receipt" in err
+
+
+def test_a_changed_or_shortened_or_missing_log_is_named(audited: Call, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    content = log.read_bytes()
+    for changed in (content.replace(b"memory", b"mEmory", 1), content.splitlines(True)[0], b""):
+        log.write_bytes(changed)
+        code, out, err = audited("audit", "verify")
+        assert (code, out, err.count("muniment:")) == (1, "", 1)
+        assert "sencha" not in err
+        code, out, _ = audited("audit", "verify", "--json")
+        assert (code, json.loads(out)["ok"]) == (1, False)
+    log.unlink()
+    code, out, err = audited("audit", "verify", "--log", "audit.jsonl")
+    assert (code, out) == (1, "")
+    assert "missing" in err
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--receipt", "muniment-erasure:x"),
+        ("--expected-count", "-1"),
+        ("--expected-last-hash", "abc"),
+    ],
+)
+def test_an_anchor_that_is_none_is_bad_input(audited: Call, arguments: tuple[str, ...]) -> None:
+    code, out, err = audited("audit", "verify", *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_without_a_log_there_is_nothing_to_verify(stored: Call) -> None:
+    code, out, err = stored("audit", "verify")
+    assert (code, out) == (2, "")
+    assert "MUNIMENT_AUDIT_PATH" in err

@@ -10,6 +10,7 @@ import typer
 
 from muniment.cli import (
     adding,
+    auditing,
     erasing,
     finding,
     importing_chats,
@@ -47,6 +48,7 @@ app.command("import-chats", rich_help_panel=_REMEMBER)(importing_chats.import_ch
 app.command(rich_help_panel=_GOVERN)(erasing.erase)
 app.command(rich_help_panel=_GOVERN)(erasing.sweep)
 app.command(rich_help_panel=_GOVERN)(erasing.compact)
+app.add_typer(auditing.app, name="audit", rich_help_panel=_GOVERN)
 app.command(rich_help_panel=_GOVERN)(reindexing.reindex)
 app.command(rich_help_panel=_GOVERN)(using.usage)
 app.command(rich_help_panel=_RUN)(demo)
