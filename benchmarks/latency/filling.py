@@ -26,7 +26,7 @@ _A_SESSION = 50
 
 def owner_in(tenant: str, session: str = "asking") -> MemoryOwner:
     """The one who asks."""
-    return MemoryOwner(tenant_id=tenant, user_id=USER, session_id=session)
+    return MemoryOwner(tenant_id=tenant, user_id=USER, principal_id=USER, session_id=session)
 
 
 def url_of(folder: str | Path) -> str:

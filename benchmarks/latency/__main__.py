@@ -1,0 +1,58 @@
+"""``python -m benchmarks.latency``: speed and growth, as a table, JSON and plots.
+
+Ratios count: every system runs in the same run on the same machine, in an environment of its own
+made from packages in ``.bench``. The machine's load is written down with the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.latency.figures import Figure, as_json, machine, table
+from benchmarks.latency.settings import Run
+
+ROWS = ("recall", "build", "search", "adding", "working", "cold")
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", nargs="+", default=list(ROWS), choices=ROWS)
+    parser.add_argument("--calls", type=int, default=60, help="calls that are timed, a figure")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the rows")
+    parser.add_argument("--no-peers", action="store_true", help="this package alone")
+    parser.add_argument("--synchronous", default="FULL", help="SQLite's level, for durable writes")
+    parser.add_argument("--out", type=Path, help="a folder for latency.json and the plots")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="muniment-bench-") as folder:
+        run = Run(
+            Path(folder),
+            calls=options.calls,
+            quick=options.quick,
+            peers=not options.no_peers,
+            synchronous=options.synchronous,
+        )
+        figures = [figure for name in options.rows for figure in _measured(name, run)]
+    print(table(figures))
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "latency.json").write_text(as_json(figures, run.settings()) + "\n")
+
+
+def _measured(name: str, run: Run) -> list[Figure]:
+    begun = time.perf_counter()
+    found = import_module(f"benchmarks.latency.rows.{name}").measure(run)
+    figures: list[Figure] = asyncio.run(found) if inspect.iscoroutine(found) else found
+    load = machine()["load"]
+    print(f"-- {name}: {time.perf_counter() - begun:.0f} s, load {load}", flush=True)
+    return figures
+
+
+if __name__ == "__main__":
+    main()

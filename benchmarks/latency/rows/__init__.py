@@ -1,0 +1,1 @@
+"""The rows of the benchmark, one file a group: each has ``measure(run)``."""

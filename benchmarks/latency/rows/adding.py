@@ -1,0 +1,80 @@
+"""Durable ``add``: each is on the disk before the next of the same writer begins."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from benchmarks.latency.environments import RAGLEAP
+from benchmarks.latency.figures import US, Figure
+from benchmarks.latency.settings import Run
+from benchmarks.latency.texts import Texts
+from muniment import Scope, SQLiteStore
+
+_ENTRIES = 4_000
+_WRITERS = (1, 8)
+_AHEAD = {1: 1.0, 8: 5.0}
+
+
+def measure(run: Run) -> list[Figure]:
+    """One writer and eight, at the same level of durability as the peer."""
+    texts = Texts(4).sentences(run.size(_ENTRIES))
+    ours = {writers: _rates(run, texts, writers) for writers in _WRITERS}
+    theirs, figures = _peer(run, len(texts))
+    for writers in _WRITERS:
+        row = f"add, durable ({run.synchronous}), {writers} writer{'s' * (writers > 1)}"
+        figures.append(_figure(row, US, ours[writers]))
+        if writers in theirs:
+            figures += _compared(row, ours[writers], theirs[writers], _AHEAD[writers])
+    return figures
+
+
+def _rates(run: Run, texts: list[str], writers: int) -> dict[str, float]:
+    """Adds a second of wall and of processor time."""
+    scope = Scope("acme", subject="u")
+    with SQLiteStore(run.place(f"add-{writers}") / "add.db", synchronous=run.synchronous) as store:
+
+        def write(part: list[str]) -> None:
+            for text in part:
+                store.add(scope, text)
+
+        parts = [texts[start::writers] for start in range(writers)]
+        threads = [threading.Thread(target=write, args=(part,)) for part in parts]
+        begun, worked = time.perf_counter(), time.process_time()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wall, cpu = time.perf_counter() - begun, time.process_time() - worked
+    return {"rate": len(texts) / wall, "cpu_rate": len(texts) / cpu}
+
+
+def _figure(row: str, system: str, rates: dict[str, float]) -> Figure:
+    note = f"{rates['cpu_rate']:,.0f} a second of processor time"
+    return Figure(row, system, round(rates["rate"], 1), "/s", note=note, detail=dict(rates))
+
+
+def _compared(
+    row: str, ours: dict[str, float], theirs: dict[str, float], ahead: float
+) -> list[Figure]:
+    times = ours["rate"] / theirs["rate"]
+    target = "ahead" if ahead == 1 else f"{ahead:g} x"
+    ratio = Figure(row, f"{US} / {RAGLEAP.name}", round(times, 2), "x", target, times >= ahead)
+    return [_figure(row, RAGLEAP.name, theirs), ratio]
+
+
+def _peer(run: Run, entries: int) -> tuple[dict[int, dict[str, float]], list[Figure]]:
+    asked = run.shared(entries) | {
+        "what": "add",
+        "writers": list(_WRITERS),
+        "synchronous": run.synchronous,
+        "place": str(run.place("ragleap-add")),
+    }
+    rates: dict[int, dict[str, float]] = {}
+
+    def read(answer: dict[str, Any]) -> list[Figure]:
+        rates.update({int(writers): each for writers, each in answer["rates"].items()})
+        return []
+
+    return rates, run.of_peer("add, durable", RAGLEAP, asked, read)

@@ -1,0 +1,58 @@
+"""Timing calls: many of them, in wall and processor time, told as percentiles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds a call; ``cpu`` is the median of this process's processor time."""
+
+    p50: float
+    p95: float
+    least: float
+    cpu: float
+    calls: int
+
+    @classmethod
+    def of(cls, wall: list[float], cpu: list[float]) -> Timing:
+        """From seconds, one number a call."""
+        ordered, worked = sorted(wall), sorted(cpu)
+        return cls(
+            p50=_milliseconds(ordered[len(ordered) // 2]),
+            p95=_milliseconds(ordered[int(len(ordered) * 0.95)]),
+            least=_milliseconds(ordered[0]),
+            cpu=_milliseconds(worked[len(worked) // 2]),
+            calls=len(ordered),
+        )
+
+
+def timed(call: Callable[[int], object], calls: int, *, warm: int = 3) -> Timing:
+    """``call`` with 0, 1, 2...; the first ``warm`` calls are not counted."""
+    wall, cpu = [], []
+    for number in range(warm + calls):
+        begun, worked = time.perf_counter(), time.process_time()
+        call(number)
+        wall.append(time.perf_counter() - begun)
+        cpu.append(time.process_time() - worked)
+    return Timing.of(wall[warm:], cpu[warm:])
+
+
+async def timed_async(
+    call: Callable[[int], Awaitable[object]], calls: int, *, warm: int = 3
+) -> Timing:
+    """:func:`timed` for a coroutine function."""
+    wall, cpu = [], []
+    for number in range(warm + calls):
+        begun, worked = time.perf_counter(), time.process_time()
+        await call(number)
+        wall.append(time.perf_counter() - begun)
+        cpu.append(time.process_time() - worked)
+    return Timing.of(wall[warm:], cpu[warm:])
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 4)
