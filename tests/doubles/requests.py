@@ -47,6 +47,9 @@ REQUESTS: dict[Route, Asked] = {
     ("POST", "/v1/memory/search"): Asked({"query": "tea"}),
     ("POST", "/v1/memory/context"): Asked({"question": "tea?", "session_id": "s1"}),
     ("POST", "/v1/memory/extract"): Asked(_EXCHANGE),
+    ("DELETE", "/v1/memory/sessions/{session_id}"): Asked(),
+    ("DELETE", "/v1/memory/users/{user_id}"): Asked(admin=True),
+    ("GET", "/v1/memory/usage"): Asked(admin=True),
 }
 
 

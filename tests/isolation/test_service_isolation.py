@@ -301,3 +301,43 @@ async def test_ids_with_control_characters_are_refused_without_being_repeated(
         answer = await client.post(MEMORIES, json=body, headers=ANA, params={"tenant": "acme"})
         assert answer.status_code == 422
         assert "must not" in answer.json()["detail"]
+
+
+async def test_hazard_5_erasing_a_user_takes_all_of_one_and_nothing_of_another(
+    client: httpx2.AsyncClient,
+) -> None:
+    bo, admin = OTHERS["another user of the tenant"], OTHERS["an admin of the tenant"]
+    for number in range(30):
+        await _remember(client, f"Ana's note {number}")
+    session = await _session(client)
+    kept = await _remember(client, "of bo", bo)
+    params = {"tenant": "acme"}
+    usage = (await client.get("/v1/memory/usage", headers=admin, params=params)).json()
+    assert usage["entries"] == 31
+    told = (await client.delete("/v1/memory/users/ana", headers=admin, params=params)).json()
+    assert (told["entries"], told["sessions"]) == (30, 1)
+    assert told["receipt"]
+    again = (await client.delete("/v1/memory/users/ana", headers=admin, params=params)).json()
+    assert (again["entries"], again["sessions"], again["receipt"]) == (0, 0, None)
+    assert (await client.get(MEMORIES, headers=ANA, params=params)).json()["memories"] == []
+    place = f"/v1/chat/sessions/{session}/messages"
+    assert (await client.get(place, headers=ANA, params=params)).status_code == 404
+    seen = (await client.get(MEMORIES, headers=bo, params=params)).json()["memories"]
+    assert [each["memory_id"] for each in seen] == [kept["memory_id"]]
+    usage = (await client.get("/v1/memory/usage", headers=admin, params=params)).json()
+    assert usage["entries"] == 1
+
+
+async def test_erasing_ones_own_session_takes_what_was_noted_in_it(
+    client: httpx2.AsyncClient,
+) -> None:
+    session, params = await _session(client), {"tenant": "acme"}
+    await _remember(client, "only here", scope="session", session_id=session)
+    kept = await _remember(client, "everywhere")
+    place = f"/v1/memory/sessions/{session}"
+    told = (await client.delete(place, headers=ANA, params=params)).json()
+    assert (told["sessions"], told["entries"]) == (1, 1)
+    assert (await client.delete(place, headers=ANA, params=params)).status_code == 404
+    params["session_id"] = session
+    seen = (await client.get(MEMORIES, headers=ANA, params=params)).json()["memories"]
+    assert [each["memory_id"] for each in seen] == [kept["memory_id"]]

@@ -21,7 +21,7 @@ from muniment.server.middleware.bounds import BoundsMiddleware
 from muniment.server.middleware.crowding import CrowdingMiddleware
 from muniment.server.middleware.requests import RequestsMiddleware
 from muniment.server.problems import ProblemDocument, install_problems
-from muniment.server.routes import completions, health, memories, recall
+from muniment.server.routes import completions, governance, health, memories, recall
 from muniment.server.routes.sessions import sessions_of
 from muniment.server.services import Services
 from muniment.server.settings import ServerSettings
@@ -88,6 +88,7 @@ def _add_routes(app: FastAPI) -> None:
     app.include_router(sessions_of("agent"))
     app.include_router(memories.router)
     app.include_router(recall.router)
+    app.include_router(governance.router)
     app.openapi = lambda: _documented(app)  # type: ignore[method-assign]
 
 

@@ -126,7 +126,9 @@ async def search(services: Serving, caller: Reader, body: SearchRequest) -> Foun
         max_tokens=budget,
         explain=True,
     )
-    tokens = sum(approximate_tokens(each.memory.content) for each in found)
+    store = services.memory.store
+    tokens = sum(store.count_tokens(each.memory.content) for each in found)
+    store.note_served(caller.tenant, len(found), tokens)
     services.metrics.served("search", tokens)
     return Found(memories=[explained(each, caller, explain=body.explain) for each in found])
 
