@@ -20,13 +20,14 @@ from muniment.errors import AuditError
 GENESIS = "0" * 64
 MAX_RECORD_BYTES = 64 * 1024
 MAX_EVENT_LENGTH = 256
-MAX_SEQUENCE = 10**18
+_REST_BYTES = 512  # sequence number, hashes and names of fields, which an entry has not yet
 RECORD_ID = "record_id"
 MAX_DATA_DEPTH = 32
 REDACTED = "**********"
 
 # An unterminated string runs to the end, which keeps the scan linear on hostile lines.
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
@@ -81,7 +82,9 @@ class AuditEntry:
         """An entry that fits a record wherever the log then stands; AuditError otherwise."""
         event, plain = checked_event(event), checked_data(data)
         entry = cls(record_id, time, event, realm_text(realm), plain)
-        entry.following(MAX_SEQUENCE, GENESIS).line()
+        fields = {name: getattr(entry, name) for name in cls.__slots__}
+        if len(_canonical(fields)) > MAX_RECORD_BYTES - _REST_BYTES:
+            raise AuditError(f"an audit record has at most {MAX_RECORD_BYTES} bytes")
         return entry
 
     def following(self, records: int, last_hash: str) -> AuditRecord:
@@ -150,8 +153,7 @@ def _quoted(part: str) -> str:
 
 
 def _canonical(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("ascii")
+    return _ENCODER.encode(value).encode("ascii")
 
 
 def _plain(value: object, depth: int) -> Any:

@@ -94,8 +94,12 @@ class Outbox:
     def _drained(self, db: apsw.Connection) -> AuditError | MemoryStoreError | None:
         try:
             with store_errors(), self._log.held() as log:
-                while entries := waiting(db, _AT_ONCE):
-                    self._move(db, log, entries)
+                size = _AT_ONCE
+                while size == _AT_ONCE:
+                    entries = waiting(db, _AT_ONCE)
+                    size = len(entries)
+                    if entries:
+                        self._move(db, log, entries)
         except (AuditError, MemoryStoreError) as error:
             return error
         self._own.clear()
