@@ -23,7 +23,7 @@ from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import Scope
 from muniment.domain.scope import MemoryScope
-from muniment.errors import AuditError
+from muniment.errors import AuditError, MemoryConfigurationError
 from muniment.governance import audit_file
 from muniment.governance.audit import AuditLog, verify_audit_log
 from muniment.stores.sqlite import AsyncSQLiteStore
@@ -223,6 +223,10 @@ def _content(log: Path) -> bytes:
     return log.read_bytes()
 
 
+def _put_away(log: Path) -> None:
+    log.rename(log.with_suffix(".damaged"))
+
+
 def _put_back(log: Path, content: bytes) -> None:
     log.write_bytes(content)
 
@@ -380,3 +384,49 @@ async def test_without_a_log_nothing_is_kept_for_one(path: Path) -> None:
         "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
     )
     assert outbox.get is None
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["while closed", "while open"])
+async def test_a_damaged_log_that_was_put_away_is_followed_by_a_new_one_that_says_so(
+    closed: bool, path: Path, log: Path
+) -> None:
+    store = AsyncSQLiteStore(path, audit=log)
+    for name in ("a", "b"):
+        await store.memories.save(_fact(name))
+    last = verify_audit_log(log)
+    if closed:
+        await store.aclose()
+    _put_away(log)
+    if closed:
+        store = AsyncSQLiteStore(path, audit=log)
+    assert await store.memories.delete(ANA, "a")
+    await _refused(store)
+    assert await store.restart_audit()
+    assert not await store.restart_audit()
+    await store.memories.save(_fact("c"))
+    described = await store.describe()
+    await store.aclose()
+    assert described["audit_waiting"] == "0"
+    assert [event for event, _ in _events(log)] == [
+        "memory.deleted",
+        "audit.restarted",
+        "memory.saved",
+    ]
+    given_up = json.loads(_content(log).splitlines()[1])["data"]
+    assert (given_up["records"], given_up["last_hash"]) == (2, last.last_hash)
+    assert verify_audit_log(log).ok
+
+
+async def test_a_log_that_is_damaged_in_itself_is_not_gone_on_with(path: Path, log: Path) -> None:
+    async with AsyncSQLiteStore(path, audit=log) as store:
+        for name in ("a", "b", "c"):
+            await store.memories.save(_fact(name))
+        _spoil_middle(log)
+        assert await store.memories.delete(ANA, "a")
+        with pytest.raises(AuditError, match="line 2"):
+            await store.restart_audit()
+        assert (await store.describe())["audit_waiting"] == "1"
+        await _refused(store)
+    async with AsyncSQLiteStore() as store:
+        with pytest.raises(MemoryConfigurationError, match="no log"):
+            await store.restart_audit()

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import apsw
 
-from muniment.errors import MemoryStoreError
+from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.governance.audit import AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult, verify_for_store
@@ -100,6 +100,13 @@ class Core:
         return await in_thread(
             lambda: verify_for_store(path, anchor.tail, waiting=waiting, receipt=receipt)
         )
+
+    async def restart_audit(self) -> bool:
+        """Go on with the log as it is now; see `AsyncSQLiteStore.restart_audit`."""
+        if self.outbox is None:
+            raise MemoryConfigurationError("audit: no log is configured")
+        now, outbox = self.clock(), self.outbox
+        return await self.engine.apart_async(lambda db: outbox.restart(db, now))
 
     # -- vectors: one model a file ---------------------------------------------------------
 

@@ -6,14 +6,18 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import apsw
 
 from muniment.errors import AuditError, MemoryStoreError
+from muniment.governance import events
 from muniment.governance.audit import BEGINNING, AuditLog, HeldLog
 from muniment.governance.audit_anchor import Anchor
 from muniment.governance.audit_record import AuditEntry
+from muniment.governance.events import Records
 from muniment.stores.sqlite.errors import store_errors
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
@@ -73,6 +77,23 @@ class Outbox:
         self.drain(db)
         return anchor(db), int(db.execute(SQL["count_outbox"]).get)
 
+    def restart(self, db: apsw.Connection, now: datetime) -> bool:
+        """Go on with the log as it is now; False where it continues from the anchor anyway.
+
+        What waits goes into it, and then a record of the anchor that was given up.
+        """
+        before, accepted = anchor(db), self._log.accept()
+        self._continued = False
+        if self._unfit(db) is None:
+            return False
+        self._own.clear()
+        given_up = {"records": before.tail.records, "last_hash": before.tail.last_hash}
+        with _transaction(db):
+            Records(partial(self.put, db), now).record(events.AUDIT_RESTARTED, None, **given_up)
+            db.execute(SQL["record_setting"], (_ANCHOR, accepted.to_text()))
+        self.drain(db)
+        return True
+
     def settle(self, db: apsw.Connection) -> None:
         """Drain after a commit, where a job put anything."""
         if self._own:
@@ -112,16 +133,9 @@ class Outbox:
 
     def _mark(self, db: apsw.Connection, entries: dict[int, AuditEntry], reached: Anchor) -> None:
         """Remove what is in the log, and move the anchor behind it."""
-        with _not_synced(db):
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                db.execute(SQL["take_outbox"], (json_list(list(entries)),))
-                db.execute(SQL["record_setting"], (_ANCHOR, reached.to_text()))
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+        with _not_synced(db), _transaction(db):
+            db.execute(SQL["take_outbox"], (json_list(list(entries)),))
+            db.execute(SQL["record_setting"], (_ANCHOR, reached.to_text()))
 
 
 def waiting(db: apsw.Connection, limit: int) -> dict[int, AuditEntry]:
@@ -138,6 +152,18 @@ def anchor(db: apsw.Connection) -> Anchor:
     """How far the log was vouched for when this file's outbox was last drained."""
     row = db.execute(SQL["setting"], (_ANCHOR,)).fetchone()
     return Anchor.of_text(None if row is None else row[0])
+
+
+@contextmanager
+def _transaction(db: apsw.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.service import SQLiteService
+from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import served_on
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 
@@ -212,10 +213,26 @@ class AsyncSQLiteStore:
         """
         return await self._core.verify_audit(receipt)
 
+    async def restart_audit(self) -> bool:
+        """Go on with the audit log as it is now, after a damaged one was put away.
+
+        A record in it holds what is given up: the number of records that this file knew of, and
+        the last one's hash. False, and nothing recorded, where nothing is given up. AuditError
+        where the log is not sound in itself. Other processes on the file must be started anew.
+        """
+        return await self._core.restart_audit()
+
     async def describe(self) -> dict[str, str]:
-        """What the store is made of, for a doctor: versions, never names or contents."""
+        """What the store is made of, for a doctor: versions, never names or contents.
+
+        `audit_waiting` is the number of records that are not in the log yet.
+        """
+        waiting = await self._core.engine.read_async(
+            lambda db: int(db.execute(SQL["count_outbox"]).get)
+        )
         return {
             "store": "sqlite",
             "sqlite": apsw.sqlite_lib_version(),
             "schema": str(schema_version()),
+            "audit_waiting": str(waiting),
         }
