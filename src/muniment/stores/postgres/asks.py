@@ -89,7 +89,7 @@ async def _memories(
     values = {
         **ask.instants,
         "places": [audience.place for audience, _ in places],
-        "audiences": [audience.id for audience, _ in places],
+        "audiences": sorted({audience.id for audience, _ in places}),
         "seqs": [seq for _, seq in places],
         "trust": ask.trust,
     }

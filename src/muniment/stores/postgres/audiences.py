@@ -10,11 +10,12 @@ from typing import Any
 
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
-from muniment.domain.visibility import audience_key
+from muniment.domain.visibility import audience_key, is_message_audience
 from muniment.stores.postgres.session import Session
 
 # GLOBAL's audience is the same for every owner.
 SHARED = audience_key(MemoryScope.GLOBAL, MemoryOwner("any")) or ""
+_OF_A_USER = frozenset({"messages", MemoryScope.USER, MemoryScope.SESSION, MemoryScope.RUN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,15 @@ async def touch(session: Session, key: str, step: int = 1) -> tuple[int, int]:
 
     The row stays locked until the transaction ends, so changes of one audience follow each other.
     """
-    values = {"digest": digest_of(key), "key": key, "shared": key == SHARED, "step": step}
+    kind, *parts = json.loads(key)
+    values = {
+        "digest": digest_of(key),
+        "key": key,
+        "messages": is_message_audience(key),
+        "shared": key == SHARED,
+        "user": parts[1] if kind in _OF_A_USER else None,
+        "step": step,
+    }
     row = await session.one("touch_audience", values)
     assert row is not None  # noqa: S101 - an upsert answers its row
     return int(row[0]), int(row[1])

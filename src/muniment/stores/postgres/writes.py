@@ -10,6 +10,7 @@ from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
+from muniment.governance.tokens import estimate_tokens
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
 from muniment.stores.postgres.audiences import touch
@@ -22,6 +23,7 @@ from muniment.stores.supersession import (
     handed_back,
     is_live,
     is_twin,
+    replaced,
     succession,
 )
 
@@ -45,9 +47,12 @@ async def write_memory(
         "terms": indexed.terms,
         "marks": indexed.marks,
         "length": indexed.length,
+        "tokens": estimate_tokens(memory.content),
         "vector": vector,
     }
-    await change.db.run("save_memory", values)
+    moved = await change.db.one("save_memory", values)
+    if moved is not None and moved[0]:  # it has left a realm, whose images then drop it
+        await change.db.run("count_removals", {"audiences": [audience]})
     return memory
 
 
@@ -93,6 +98,18 @@ async def write_fact(
     await _close(change, audience, version, changed)
     await write_memory(change, key, memory, vector=vector, fact=is_live(memory, now))
     return StoredFact(memory, created=True, superseded=changed[0].memory_id if changed else None)
+
+
+async def write_replacement(
+    change: Change, key: str, old: Memory, new: Memory, *, vector: Halfvec | None
+) -> Memory:
+    """Put `new` in the place of `old`, a row of the same audience that nothing has replaced."""
+    db, now = change.db, change.now
+    audience, version = await touch(db, key)
+    earlier = await _predecessors(db, audience, old)
+    new, changed = replaced(old, new, lambda row: earlier.get(row.memory_id), now)
+    await _close(change, audience, version, changed)
+    return await write_memory(change, key, new, vector=vector)
 
 
 async def _known(

@@ -2,8 +2,8 @@
 SELECT a.id, a.key, a.version, a.removals, a.tenant_id FROM audience a WHERE {visible};
 
 -- name: touch_audience
-INSERT INTO audience (tenant_id, digest, key, shared, version)
-VALUES (%(tenant)s, %(digest)s, %(key)s, %(shared)s, %(step)s)
+INSERT INTO audience (tenant_id, digest, key, messages, shared, user_id, version)
+VALUES (%(tenant)s, %(digest)s, %(key)s, %(messages)s, %(shared)s, %(user)s, %(step)s)
 ON CONFLICT (tenant_id, digest) DO UPDATE SET version = audience.version + %(step)s
 RETURNING id, version;
 
@@ -34,13 +34,17 @@ ORDER BY m.seq;
 SELECT seq FROM message WHERE tenant_id = %(place)s AND audience = %(audience)s;
 
 -- name: save_memory
-INSERT INTO memory (tenant_id, audience, seq, changed, digest, fact_key, terms, marks, length,
-    vector, realm_session, memory_id, scope, memory_type, project_id, user_id, principal_id,
+WITH held AS (
+    SELECT user_id, agent_id, realm_session FROM memory
+    WHERE tenant_id = %(tenant)s AND audience = %(audience)s AND memory_id = %(memory_id)s
+)
+INSERT INTO memory (tenant_id, audience, changed, digest, fact_key, terms, marks, length,
+    tokens, vector, realm_session, memory_id, scope, memory_type, project_id, user_id, principal_id,
     session_id, run_id, agent_id, content, metadata, importance, created_at, updated_at,
     expires_at, valid_from, invalid_at, superseded_by, source_session_id, source_message_ids,
     derived_from, entity_ids, content_hash, trust, source)
-VALUES (%(tenant)s, %(audience)s, %(changed)s, %(changed)s, %(digest)s, %(fact_key)s, %(terms)s,
-    %(marks)s, %(length)s, %(vector)s, %(realm_session)s, %(memory_id)s, %(scope)s,
+VALUES (%(tenant)s, %(audience)s, %(changed)s, %(digest)s, %(fact_key)s, %(terms)s,
+    %(marks)s, %(length)s, %(tokens)s, %(vector)s, %(realm_session)s, %(memory_id)s, %(scope)s,
     %(memory_type)s, %(project)s, %(user)s, %(principal)s, %(session)s, %(run)s, %(agent)s,
     %(content)s, %(metadata)s, %(importance)s, %(created_at)s, %(updated_at)s, %(expires_at)s,
     %(valid_from)s, %(invalid_at)s, %(superseded_by)s, %(source_session_id)s,
@@ -48,7 +52,7 @@ VALUES (%(tenant)s, %(audience)s, %(changed)s, %(changed)s, %(digest)s, %(fact_k
     %(source)s)
 ON CONFLICT (tenant_id, audience, memory_id) DO UPDATE SET
     changed = excluded.changed, digest = excluded.digest, terms = excluded.terms,
-    marks = excluded.marks, length = excluded.length,
+    marks = excluded.marks, length = excluded.length, tokens = excluded.tokens,
     vector = coalesce(excluded.vector,
         CASE WHEN memory.content = excluded.content THEN memory.vector END),
     realm_session = excluded.realm_session,
@@ -66,7 +70,9 @@ ON CONFLICT (tenant_id, audience, memory_id) DO UPDATE SET
     source_session_id = excluded.source_session_id,
     source_message_ids = excluded.source_message_ids, derived_from = excluded.derived_from,
     entity_ids = excluded.entity_ids, content_hash = excluded.content_hash,
-    trust = excluded.trust, source = excluded.source;
+    trust = excluded.trust, source = excluded.source
+RETURNING EXISTS (SELECT FROM held WHERE (held.user_id, held.agent_id, held.realm_session)
+    IS DISTINCT FROM (memory.user_id, memory.agent_id, memory.realm_session));
 
 -- name: get_memory
 SELECT {m.memory} FROM audience a
@@ -87,11 +93,10 @@ ORDER BY m.updated_at DESC, m.memory_id LIMIT %(limit)s;
 
 -- name: hydrate_memories
 SELECT m.audience, m.seq, {m.memory}
-FROM unnest(%(places)s::text[], %(audiences)s::bigint[], %(seqs)s::bigint[])
-    AS found (tenant_id, audience, seq)
-JOIN memory m ON m.tenant_id = found.tenant_id AND m.audience = found.audience
-    AND m.seq = found.seq
+FROM unnest(%(places)s::text[], %(seqs)s::bigint[]) AS found (tenant_id, seq)
+JOIN memory m ON m.tenant_id = found.tenant_id AND m.seq = found.seq
 WHERE (m.tenant_id = %(tenant)s OR m.scope = 'global')
+    AND m.audience = ANY(%(audiences)s::bigint[])
     AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
     AND (%(any_time)s OR ((m.valid_from IS NULL OR m.valid_from <= %(at)s)
         AND (m.invalid_at IS NULL OR m.invalid_at > %(at)s)))

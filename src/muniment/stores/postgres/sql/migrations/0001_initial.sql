@@ -2,28 +2,36 @@
 -- be partitioned or distributed by it; times are microseconds since 1970; text is compared byte
 -- by byte. Where {partitioned} stands, a partitioned installation says PARTITION BY.
 CREATE SEQUENCE audience_id;
+CREATE SEQUENCE memory_seq;
 
--- One row an audience: who may see a set of rows. `version` rises with every change of the set
--- and numbers its rows; `removals` rises with every row taken from it. `shared` is GLOBAL's.
+-- One row an audience: who may see a set of rows. `version` rises with every change of the set,
+-- `removals` with every row taken from it; whoever changes the set locks this row first.
+-- `user_id` is whose the set is, if a user's; `shared` is GLOBAL's. `entries` and `tokens` count
+-- its memories.
 CREATE TABLE audience (
     tenant_id text COLLATE "C" NOT NULL,
     id bigint NOT NULL DEFAULT nextval('audience_id'), -- never used twice: images are kept by it
     digest bytea NOT NULL, -- of the key, which may be longer than an index takes
     key text COLLATE "C" NOT NULL,
-    shared boolean NOT NULL DEFAULT false,
+    messages boolean NOT NULL, -- of messages, not of memories
+    shared boolean NOT NULL,
+    user_id text COLLATE "C",
     version bigint NOT NULL,
     removals bigint NOT NULL DEFAULT 0,
+    entries bigint NOT NULL DEFAULT 0,
+    tokens bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, id),
     UNIQUE (tenant_id, digest)
 ) {partitioned};
 CREATE INDEX audience_shared ON audience (tenant_id, id) WHERE shared;
 
 -- `digest` identifies the content; `fact_key` is the same where the row alone may hold it.
+-- `tokens` is what the text costs in a prompt, by the store's estimator.
 CREATE TABLE memory (
     tenant_id text COLLATE "C" NOT NULL,
     audience bigint NOT NULL,
-    seq bigint NOT NULL, -- the audience's version when the row came
-    changed bigint NOT NULL, -- and when it last changed
+    seq bigint NOT NULL DEFAULT nextval('memory_seq'), -- never used twice: the order of arrival
+    changed bigint NOT NULL, -- the audience's version when the row last changed
     memory_id text COLLATE "C" NOT NULL,
     scope text COLLATE "C" NOT NULL,
     memory_type text COLLATE "C" NOT NULL,
@@ -55,8 +63,9 @@ CREATE TABLE memory (
     terms bytea NOT NULL,
     marks bigint NOT NULL,
     length integer NOT NULL,
+    tokens integer NOT NULL,
     vector halfvec,
-    PRIMARY KEY (tenant_id, audience, seq),
+    PRIMARY KEY (tenant_id, seq),
     UNIQUE (tenant_id, audience, memory_id)
 ) {partitioned};
 CREATE INDEX memory_changed ON memory (tenant_id, audience, changed);
@@ -65,7 +74,7 @@ CREATE UNIQUE INDEX memory_fact ON memory (tenant_id, audience, fact_key)
 CREATE INDEX memory_content ON memory (tenant_id, audience, digest);
 CREATE INDEX memory_superseded ON memory (tenant_id, audience, superseded_by)
     WHERE superseded_by IS NOT NULL;
-CREATE INDEX memory_realm ON memory (tenant_id, user_id);
+CREATE INDEX memory_realm ON memory (tenant_id, user_id, seq);
 CREATE INDEX memory_named ON memory (tenant_id, memory_id);
 
 -- `audience` is the user's, whose version also numbers the conversations: `id` is its place in
@@ -88,7 +97,7 @@ CREATE INDEX conversation_session ON conversation (tenant_id, session_id);
 CREATE TABLE message (
     tenant_id text COLLATE "C" NOT NULL,
     audience bigint NOT NULL,
-    seq bigint NOT NULL,
+    seq bigint NOT NULL, -- the audience's version when it arrived
     changed bigint NOT NULL,
     conversation bigint NOT NULL,
     message_id text COLLATE "C" NOT NULL,
@@ -166,6 +175,31 @@ CREATE POLICY model_is_recorded ON setting TO muniment_app
     USING (tenant_id = '' AND name IN ('embedding_model', 'embedding_width'));
 GRANT SELECT, INSERT, UPDATE, DELETE ON setting TO muniment_app;
 GRANT USAGE ON SEQUENCE audience_id TO muniment_app;
+
+-- An audience counts its memories, so that a tenant's are summed and not scanned.
+CREATE FUNCTION count_memories() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP <> 'DELETE' THEN
+        UPDATE audience a SET entries = a.entries + n.entries, tokens = a.tokens + n.tokens
+        FROM (SELECT tenant_id, audience, count(*) AS entries, sum(tokens) AS tokens
+            FROM came GROUP BY tenant_id, audience) n
+        WHERE a.tenant_id = n.tenant_id AND a.id = n.audience;
+    END IF;
+    IF TG_OP <> 'INSERT' THEN
+        UPDATE audience a SET entries = a.entries - o.entries, tokens = a.tokens - o.tokens
+        FROM (SELECT tenant_id, audience, count(*) AS entries, sum(tokens) AS tokens
+            FROM gone GROUP BY tenant_id, audience) o
+        WHERE a.tenant_id = o.tenant_id AND a.id = o.audience;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER memory_counted AFTER INSERT ON memory
+    REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION count_memories();
+CREATE TRIGGER memory_recounted AFTER UPDATE ON memory
+    REFERENCING NEW TABLE AS came OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION count_memories();
+CREATE TRIGGER memory_uncounted AFTER DELETE ON memory
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_memories();
 
 -- Rebuilding every index goes tenant by tenant; this names the next one and shows no row.
 CREATE FUNCTION next_tenant(after text) RETURNS text
