@@ -14,8 +14,8 @@ from muniment.evidence.score import Scored
 from muniment.ports import Candidate
 from muniment.stores.postgres.audiences import Audience, digest_of
 from muniment.stores.postgres.session import Session
-from muniment.stores.recalled import recalled_message
-from muniment.stores.rows import memory_of, message_of
+from muniment.stores.recalled import recalled_row
+from muniment.stores.rows import instant_of, memory_of
 
 Place = tuple[int, int]  # audience and seq
 
@@ -109,14 +109,11 @@ async def _messages(
         "session": ask.session,
         "at": ask.instants["at"],
     }
-    user = owner_user(ask.owner) or ""
-    return {
-        (audience, row[0]): recalled_message(
-            ask.owner.tenant_id,
-            user,
-            message=message_of(row[2:]),
-            session_id=row[1],
-            session_only=ask.session is not None,
-        )
-        for row in await session.all("hydrate_messages", values)
-    }
+    owner = MemoryOwner(ask.owner.tenant_id, user_id=owner_user(ask.owner), session_id=ask.session)
+    found: dict[Place, Memory] = {}
+    for seq, session_id, message_id, role, content, at, name in await session.all(
+        "hydrate_messages", values
+    ):
+        said = (message_id, role, content, instant_of(at), name)
+        found[audience, seq] = recalled_row(owner, session_id, said)
+    return found

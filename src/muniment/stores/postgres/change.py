@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.events import Records
+from muniment.stores.limits import Limits
 from muniment.stores.postgres.session import Session
 
 Answer = TypeVar("Answer")
@@ -19,13 +20,18 @@ class Change(Records):
     `now` is the instant of the change. An AuditError from `record` undoes the job.
     """
 
-    __slots__ = ("db",)
+    __slots__ = ("db", "limits")
 
     def __init__(
-        self, db: Session, now: datetime, keep: Callable[[AuditEntry], None] | None
+        self,
+        db: Session,
+        now: datetime,
+        keep: Callable[[AuditEntry], None] | None,
+        limits: Limits,
     ) -> None:
         super().__init__(keep, now)
         self.db = db
+        self.limits = limits
 
 
 ChangeJob = Callable[[Change], Awaitable[Answer]]

@@ -22,13 +22,13 @@ from muniment.governance import events
 from muniment.stores.postgres.audiences import digest_of
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core, cursor_secret
+from muniment.stores.postgres.erasing import erase
 from muniment.stores.postgres.messages import (
     append_messages,
     named,
     open_conversation,
     realm_of_talk,
 )
-from muniment.stores.postgres.realms import erase
 from muniment.stores.postgres.session import Row, Session
 from muniment.stores.recalled import is_searchable, spoken
 from muniment.stores.rows import instant_of, memory_of, message_of
@@ -147,8 +147,8 @@ class PostgresConversations:
         async def job(change: Change) -> bool:
             if await _place(change.db, identity) is None:
                 return False
-            gone = await erase(change, realm)
-            counts = {"messages": gone.messages, "memories": gone.entries}
+            gone, _ = await erase(change, realm)
+            counts = {"messages": gone.result.messages, "memories": gone.result.entries}
             change.record(events.CONVERSATION_DELETED, realm, **counts)
             return True
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import psycopg
 
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
+from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
+from muniment.stores.limits import Limits
 from muniment.stores.postgres import connections
 from muniment.stores.postgres.change import Change, ChangeJob
 from muniment.stores.postgres.errors import explained
 from muniment.stores.postgres.images import Images
 from muniment.stores.postgres.migrate import require_known_schema
 from muniment.stores.postgres.session import Answer, Job, Session
+from muniment.stores.postgres.totals import add_served
 from muniment.stores.postgres.transactions import Transactions
 from muniment.stores.postgres.vectors import Halfvec, halfvec
 
@@ -45,6 +49,7 @@ class Core:
         connections_most: int,
         timeout_seconds: float,
         image_bytes: int,
+        limits: Limits,
     ) -> None:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
@@ -61,6 +66,8 @@ class Core:
         self.images = Images(image_bytes)
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)
+        self.limits = limits
+        self.served = ServedCounts(self.clock)
 
     # -- opening ---------------------------------------------------------------------------
 
@@ -113,9 +120,30 @@ class Core:
         return await self._transactions.write(tenant, job)
 
     async def change(self, tenant: str, job: ChangeJob[Answer]) -> Answer:
-        """Run `job` in a transaction, with the instant of the change."""
-        now = self.clock()
-        return await self.write(tenant, lambda session: job(Change(session, now, None)))
+        """Run a job that writes memories or conversations; done once it is durable."""
+        now, limits = self.clock(), self.limits
+
+        async def run(session: Session) -> Answer:
+            if limits.quotas.limited:  # one writer of the tenant at a time, before any other lock
+                await session.all("lock_quota", {})
+            return await job(Change(session, now, None, limits))
+
+        return await self.write(tenant, run)
+
+    async def store_served(self, tenant: str | None = None) -> None:
+        """Write what searches served, of one tenant or of all, since it was last written."""
+        taken = self.served.take()
+        for each in sorted({key[0] for key in taken}):
+            mine = {key: served for key, served in taken.items() if key[0] == each}
+            if tenant not in (None, each):
+                self.served.put_back(mine)
+                continue
+            days = {day: served for (_, day), served in mine.items()}
+            try:
+                await self.write(each, partial(add_served, days=days))
+            except BaseException:
+                self.served.put_back(mine)
+                raise
 
     # -- vectors: one model a database -----------------------------------------------------
 

@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from math import inf
 from typing import TypeVar
 
 from muniment.domain.visibility import is_message_audience
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.lexical.indexing import IndexedText
 from muniment.stores.postgres.audiences import Audience
+from muniment.stores.postgres.realm_images import BYTES_A_ROW, RealmImages, memory_corpus_row
 from muniment.stores.postgres.session import Row, Session
 from muniment.stores.postgres.vectors import packed_of
 
 Answer = TypeVar("Answer")
 
 _MICROS = 1_000_000
-_BYTES_A_ROW = 2_048  # 384 floats and a short text's terms, about
-
 DEFAULT_BUDGET_BYTES = 512 << 20
 
 
@@ -43,6 +41,7 @@ class Images:
     def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:
         self._budget = budget_bytes
         self._images: OrderedDict[int, Image] = OrderedDict()
+        self.realms = RealmImages(budget_bytes)
 
     async def scored(
         self,
@@ -66,6 +65,13 @@ class Images:
     def drop(self) -> None:
         """Forget every image."""
         self._images.clear()
+        self.realms.drop()
+
+    def forget(self, tenant: str, audience_ids: Iterable[int]) -> None:
+        """Forget a tenant's images that hold these audiences: what was erased stays in none."""
+        for audience_id in audience_ids:
+            self._images.pop(audience_id, None)
+        self.realms.forget(tenant)
 
     def _image(self, audience_id: int) -> Image:
         image = self._images.setdefault(audience_id, Image())
@@ -73,10 +79,10 @@ class Images:
         return image
 
     def _evict(self) -> None:
-        size = sum(len(image.corpus) for image in self._images.values()) * _BYTES_A_ROW
+        size = sum(len(image.corpus) for image in self._images.values()) * BYTES_A_ROW
         while size > self._budget and len(self._images) > 1:
             _, image = self._images.popitem(last=False)
-            size -= len(image.corpus) * _BYTES_A_ROW
+            size -= len(image.corpus) * BYTES_A_ROW
 
 
 def _locked(images: Sequence[Image], work: Callable[[list[Corpus]], Answer]) -> Answer:
@@ -94,7 +100,7 @@ async def _refresh(session: Session, audience: Audience, image: Image) -> None:
     if image.version >= 0 and image.removals != audience.removals:
         live = {row[0] for row in await session.all(f"{kind}_keys", place)}
     changed = await session.all(f"{kind}_changed", place)
-    make = _message_corpus_row if messages else _memory_corpus_row
+    make = _message_corpus_row if messages else memory_corpus_row
     await asyncio.to_thread(_apply, image, live, changed, make)
     image.version, image.removals = audience.version, audience.removals
 
@@ -107,22 +113,6 @@ def _apply(
             known = image.corpus.keys.view[image.corpus.alive.view]
             image.corpus.remove([int(key) for key in known if int(key) not in live])
         image.corpus.upsert([make(row) for row in changed])
-
-
-def _memory_corpus_row(row: Row) -> CorpusRow:
-    seq, kind, created, valid_from, invalid_at, expires_at, trust, terms, marks, length, vec = row
-    return CorpusRow(
-        key=seq,
-        kind=kind,
-        indexed=IndexedText(terms, marks, length),
-        at=created / _MICROS,
-        order=seq,
-        valid_from=-inf if valid_from is None else valid_from / _MICROS,
-        invalid_at=inf if invalid_at is None else invalid_at / _MICROS,
-        expires_at=inf if expires_at is None else expires_at / _MICROS,
-        trust=trust,
-        vector=packed_of(vec),
-    )
 
 
 def _message_corpus_row(row: Row) -> CorpusRow:

@@ -18,7 +18,7 @@ from muniment.evidence.score import Scored, score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.postgres.asks import Ask, excluded_seqs, hydrate
-from muniment.stores.postgres.audiences import audiences_of, seen, touch
+from muniment.stores.postgres.audiences import audiences_of, seen, storable, touch
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
 from muniment.stores.postgres.session import Session
@@ -39,7 +39,7 @@ class PostgresMemories:
 
     async def save(self, memory: Memory) -> Memory:
         """Store or update the row of this id in the memory's own audience."""
-        key, stored = checked_memory(memory)
+        key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content)
 
         async def job(change: Change) -> Memory:
@@ -52,7 +52,7 @@ class PostgresMemories:
         """The memory of this id, narrowest scope first; None where there is none for `caller`."""
         values = {
             **seen(audiences(caller)),
-            "memory_id": _storable(memory_id),
+            "memory_id": storable(memory_id),
             "now": micros(self._core.clock()),
         }
 
@@ -66,16 +66,19 @@ class PostgresMemories:
         """With text: best first. Without: the most recently changed first."""
         if query.text is not None:
             hits = await self._ranked(query, None)
-            return within_tokens(tuple(hit.memory for hit in hits), query.max_tokens)
+            return self._within(tuple(hit.memory for hit in hits), query)
         found = await self._listed("list_memories", query, {})
-        return within_tokens(found, query.max_tokens)
+        return self._within(found, query)
+
+    def _within(self, found: tuple[Memory, ...], query: MemoryQuery) -> tuple[Memory, ...]:
+        return within_tokens(found, query.max_tokens, self._core.limits.count)
 
     async def page(
         self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None
     ) -> tuple[Memory, ...]:
         """The newest by creation that follow the place `after` (a created_at and an id)."""
         created, memory_id = (None, "") if after is None else (micros(after[0]), after[1])
-        place = {"created": created, "id": _storable(memory_id)}
+        place = {"created": created, "id": storable(memory_id)}
         return await self._listed("page_memories", query, place)
 
     async def _listed(
@@ -101,7 +104,7 @@ class PostgresMemories:
         A GLOBAL memory is deleted from its writer's tenant only.
         """
         keys, now = audiences(caller), micros(self._core.clock())
-        values = {**seen(keys), "memory_id": _storable(memory_id), "now": now}
+        values = {**seen(keys), "memory_id": storable(memory_id), "now": now}
 
         async def job(change: Change) -> bool:
             places = await change.db.all("memory_place", values)
@@ -121,7 +124,7 @@ class PostgresMemories:
 
         Its words are indexed when it is saved.
         """
-        key, stored = checked_memory(memory)
+        key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content) if embedding is None else None
 
         async def job(session: Session) -> None:
@@ -246,7 +249,7 @@ class PostgresMemories:
         embedding: Sequence[float] | None = None,
     ) -> StoredFact:
         """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
-        key, stored = checked_memory(memory)
+        key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content) if embedding is None else None
 
         async def job(change: Change) -> StoredFact:
@@ -264,9 +267,3 @@ def trust_floor(trust: Trust | None) -> int:
 def _nearness(memory: Memory, caller: MemoryOwner) -> tuple[int, bool]:
     """Narrow scopes first; of GLOBAL rows with one id, the caller's own tenant's."""
     return memory.scope.width, memory.owner.tenant_id != caller.tenant_id
-
-
-def _storable(memory_id: object) -> str:
-    """An id as a parameter; one that no text column can hold becomes one that none does."""
-    text = str(memory_id)
-    return "" if "\x00" in text else text.encode("utf-8", "replace").decode()

@@ -6,12 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
-from muniment.governance import events
-from muniment.stores.erasure import ErasureResult
-from muniment.stores.postgres.audiences import digest_of_parts, seen
-from muniment.stores.postgres.change import Change
+from muniment.governance.quotas import Totals
+from muniment.stores.postgres.audiences import seen
 from muniment.stores.postgres.session import Row, Session
-from muniment.stores.postgres.writes import remove_memory
 from muniment.stores.rows import memory_of
 from muniment.stores.supersession import chronological
 
@@ -70,53 +67,10 @@ async def count(session: Session, realm: RealmKey) -> int:
     return 0 if row is None else int(row[0])
 
 
-async def erased(change: Change, realm: RealmKey) -> ErasureResult:
-    """Like `erase`, and recorded as the erasure of the realm."""
-    result = await erase(change, realm)
-    change.record(
-        events.REALM_ERASED,
-        realm,
-        entries=result.entries,
-        sessions=result.sessions,
-        messages=result.messages,
-        working_states=result.working_states,
-    )
-    return result
-
-
-async def erase(change: Change, realm: RealmKey) -> ErasureResult:
-    """Remove memories, conversations and working state that the realm covers.
-
-    A memory outside the realm that one inside had replaced is current again.
-    """
-    db, parts = change.db, parts_of(realm)
-    await db.all("lock_audiences", parts)  # in one order, before anything changes
-    gone = await _hand_back(change, realm)
-    gone += [row[0] for row in await db.all("erase_memories", parts)]
-    messages: list[int] = []
-    talks: list[Row] = []
-    states = 0
-    if realm.agent is None:  # conversations and runs belong to no agent
-        messages = [row[0] for row in await db.all("erase_messages", parts)]
-        talks = await db.all("erase_conversations", parts)
-        ended = {"talks": [digest_of_parts(*row[1:]) for row in talks]}
-        await db.run("end_leases", ended)
-        await db.run("end_requests", ended)
-        states = len(await db.all("erase_working", parts))
-    touched = {"audiences": sorted({*gone, *messages, *(row[0] for row in talks)})}
-    await db.run("count_removals", touched)
-    await db.run("forget_audiences", touched)
-    return ErasureResult(len(gone), len(talks), len(messages), states)
-
-
-async def _hand_back(change: Change, realm: RealmKey) -> list[int]:
-    """Delete the replacements of what stays, one by one; the audiences of those deleted."""
-    gone: list[int] = []
-    while rows := await change.db.all("replacements_in_realm", parts_of(realm)):
-        for audience, memory_id in dict.fromkeys(rows):
-            await remove_memory(change, audience, memory_id)
-            gone.append(audience)
-    return gone
+async def stored(session: Session, realm: RealmKey) -> Totals:
+    """Memories that the realm covers, and the tokens of their texts."""
+    row = await session.one("usage_covered", parts_of(realm))
+    return Totals() if row is None else Totals(*row)
 
 
 def parts_of(realm: RealmKey) -> dict[str, str | None]:

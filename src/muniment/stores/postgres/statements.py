@@ -40,14 +40,20 @@ _PARTS = {
     "{own}": f"({_OWN})",
     "{visible}": f"(({_OWN}) OR (%(everyone)s AND a.shared))",
     "{covered}": _where("m", subject="user_id", agent="agent_id", session="realm_session"),
+    "{heard}": _where("m", subject="user_id") + " AND %(agent)s::text IS NULL"
+    " AND m.source_session_id = %(session)s::text"
+    " AND m.realm_session IS DISTINCT FROM %(session)s::text",
+    "{audiences}": "a.tenant_id = %(tenant)s AND NOT a.messages AND"
+    " (%(subject)s::text IS NULL OR a.user_id = %(subject)s::text OR a.user_id IS NULL)",
     "{talks}": _where("c", subject="user_id", session="session_id"),
 }
 
 
-def _load(name: str) -> dict[str, bytes]:
-    text = (resources.files("muniment.stores.postgres") / "sql" / name).read_text("utf-8")
-    parts = _HEAD.split(text)
-    return {name: _filled(part) for name, part in zip(parts[1::2], parts[2::2], strict=True)}
+def _load() -> dict[str, bytes]:
+    folder = resources.files("muniment.stores.postgres") / "sql"
+    texts = (path.read_text("utf-8") for path in folder.iterdir() if path.name.endswith(".sql"))
+    parts = [part for text in texts for part in _HEAD.split(text)[1:]]
+    return {name: _filled(part) for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _filled(statement: str) -> bytes:
@@ -56,4 +62,4 @@ def _filled(statement: str) -> bytes:
     return statement.strip().encode()
 
 
-SQL = _load("queries.sql") | _load("service.sql")
+SQL = _load()

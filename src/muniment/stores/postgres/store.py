@@ -7,18 +7,25 @@ from collections.abc import Callable
 from muniment.domain import checks
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
-from muniment.domain.realm import Scope, realm_key
+from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
+from muniment.governance.tokens import TokenEstimator
+from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.limits import MAX_TEXT_BYTES, Limits
 from muniment.stores.postgres import realms
 from muniment.stores.postgres.conversations import PostgresConversations
 from muniment.stores.postgres.core import Clock, Core
+from muniment.stores.postgres.entries import PostgresEntries
+from muniment.stores.postgres.erasing import erase_realm, sweep
 from muniment.stores.postgres.images import DEFAULT_BUDGET_BYTES
 from muniment.stores.postgres.memories import PostgresMemories
 from muniment.stores.postgres.migrate import schema_version
 from muniment.stores.postgres.reindexing import reindex
 from muniment.stores.postgres.service import PostgresService
+from muniment.stores.postgres.session import Session
+from muniment.stores.postgres.totals import served_on
 from muniment.stores.postgres.working import PostgresWorkingMemory
 from muniment.stores.rows import micros
 
@@ -28,12 +35,14 @@ _MOST_CONNECTIONS = 1_000
 class PostgresStore:
     """Conversations, memories and working state in a PostgreSQL database with pgvector.
 
-    `memories`, `conversations`, `working` and `service` implement the ports; the store's own
-    methods take a realm (or an owner). Use it in one event loop, as an async context manager, or
-    `open` and `aclose` it; the first call opens it otherwise. The schema comes from
+    `memories`, `conversations`, `working` and `service` implement the ports; `entries` and the
+    store's own methods take a realm (or an owner). Use it in one event loop, as an async context
+    manager, or `open` and `aclose` it; the first call opens it otherwise. The schema comes from
     `muniment migrate`. `connections` is the most that the pool holds (1 to 1000),
     `timeout_seconds` bounds every call (0.1 to 3600), `image_bytes` what is kept in memory for
-    searching. Raises MemoryStoreError where the database cannot be used.
+    searching, `max_text_bytes` (1 to 1 MiB) a text. Quotas are a tenant's: how many memories, and
+    how many tokens of them by `token_estimator` (one for 3 bytes by default); None is no quota.
+    Raises MemoryStoreError where the database cannot be used.
     """
 
     def __init__(
@@ -46,6 +55,10 @@ class PostgresStore:
         connections: int = 10,
         timeout_seconds: float = 10.0,
         image_bytes: int = DEFAULT_BUDGET_BYTES,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        quota_entries: int | None = None,
+        quota_tokens: int | None = None,
+        token_estimator: TokenEstimator | None = None,
     ) -> None:
         self._core = Core(
             url,
@@ -57,10 +70,17 @@ class PostgresStore:
             ),
             timeout_seconds=checks.finite("timeout_seconds", timeout_seconds, low=0.1, high=3600),
             image_bytes=image_bytes,
+            limits=Limits.of(
+                max_text_bytes=max_text_bytes,
+                quota_entries=quota_entries,
+                quota_tokens=quota_tokens,
+                token_estimator=token_estimator,
+            ),
         )
         self.memories = PostgresMemories(self._core)
         self.conversations = PostgresConversations(self._core)
         self.working = PostgresWorkingMemory(self._core)
+        self.entries = PostgresEntries(self._core)
         self.service = PostgresService(self._core)
 
     async def open(self, *, reindexing: bool = False) -> PostgresStore:
@@ -80,7 +100,10 @@ class PostgresStore:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._core.close()
+        try:
+            await self._core.store_served()
+        finally:
+            await self._core.close()
 
     async def history(self, place: Scope | MemoryOwner, memory_id: str) -> tuple[Memory, ...]:
         """The chain of supersessions that the memory is part of, oldest first.
@@ -100,12 +123,62 @@ class PostgresStore:
         realm = realm_key(place)
         return await self._core.read(realm.tenant, lambda session: realms.count(session, realm))
 
-    async def erase(self, place: Scope | MemoryOwner) -> ErasureResult:
-        """Remove everything that the realm covers; see docs/postgres.md for its bytes."""
+    async def erase(self, place: Scope | MemoryOwner, *, cascade: bool = True) -> ErasureResult:
+        """Remove everything that the realm covers; its bytes go when the tables are vacuumed.
+
+        With `cascade` also what was derived from that alone, wherever it is; False leaves alone
+        what is outside the realm. A tenant-wide erasure takes the tenant's served usage along.
+        """
         realm = realm_key(place)
-        result = await self._core.change(realm.tenant, lambda change: realms.erased(change, realm))
-        self._core.images.drop()
-        return result
+        removed = await self._core.change(
+            realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade)
+        )
+        self._core.images.forget(realm.tenant, removed.audiences)
+        if realm == RealmKey(realm.tenant):
+            self._core.served.forget(realm.tenant)
+        return removed.result
+
+    async def sweep_expired(self, place: Scope | MemoryOwner) -> int:
+        """Remove the realm's memories whose time is over; how many there were.
+
+        What a swept one had replaced stays closed.
+        """
+        realm = realm_key(place)
+        count, audiences = await self._core.change(
+            realm.tenant, lambda change: sweep(change, realm)
+        )
+        if count:
+            self._core.images.forget(realm.tenant, audiences)
+        return count
+
+    async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
+        """What the realm has stored, and what its tenant's searches served on one UTC day.
+
+        `period` is YYYY-MM-DD, today by default; ValueError for anything else.
+        """
+        realm, day = realm_key(place), checked_period(period, self._core.clock())
+        await self._core.store_served(realm.tenant)
+
+        async def job(db: Session) -> Usage:
+            stored, served = await realms.stored(db, realm), await served_on(db, day)
+            return Usage(
+                entries=stored.entries,
+                stored_tokens=stored.tokens,
+                period=day,
+                searches=served.searches,
+                served_entries=served.entries,
+                served_tokens=served.tokens,
+            )
+
+        return await self._core.read(realm.tenant, job)
+
+    def note_served(self, tenant: str, entries: int, tokens: int) -> None:
+        """Count one search that gave out so many entries and tokens; written later."""
+        self._core.served.note(tenant, entries, tokens)
+
+    def count_tokens(self, text: str) -> int:
+        """What a text costs, by the store's estimator."""
+        return self._core.limits.count(text)
 
     async def reindex(
         self,

@@ -10,12 +10,13 @@ from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
-from muniment.governance.tokens import estimate_tokens
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
 from muniment.stores.postgres.audiences import touch
 from muniment.stores.postgres.change import Change
+from muniment.stores.postgres.derivations import Derivation, SourceFinder, seen_by
 from muniment.stores.postgres.session import Session
+from muniment.stores.postgres.totals import held_quota
 from muniment.stores.postgres.vectors import Halfvec
 from muniment.stores.rows import memory_of, memory_row
 from muniment.stores.supersession import (
@@ -29,10 +30,23 @@ from muniment.stores.supersession import (
 
 
 async def write_memory(
-    change: Change, key: str, memory: Memory, *, vector: Halfvec | None, fact: bool = False
+    change: Change,
+    key: str,
+    memory: Memory,
+    *,
+    vector: Halfvec | None,
+    fact: bool = False,
+    sources: SourceFinder | None = None,
 ) -> Memory:
-    """Insert or update one row of an audience; the same content keeps the vector it has."""
+    """Insert or update one row of an audience; the same content keeps the vector it has.
+
+    `sources` finds what it is derived from, by default as its owner sees it. QuotaExceededError
+    where the tenant has no room, InvalidEntryError for a source that is not there or whose
+    trust is lower.
+    """
     audience, changed = await touch(change.db, key)
+    find = sources or seen_by(memory.owner)
+    derivation = await Derivation.checked(change, audience, memory, find)
     if change.audited:
         held = await _find(change.db, audience, memory.memory_id)
         event = events.MEMORY_SAVED if held is None else events.MEMORY_UPDATED
@@ -47,12 +61,14 @@ async def write_memory(
         "terms": indexed.terms,
         "marks": indexed.marks,
         "length": indexed.length,
-        "tokens": estimate_tokens(memory.content),
         "vector": vector,
+        "tokens": change.limits.count(memory.content),
     }
-    moved = await change.db.one("save_memory", values)
+    async with held_quota(change):
+        moved = await change.db.one("save_memory", values)
     if moved is not None and moved[0]:  # it has left a realm, whose images then drop it
         await change.db.run("count_removals", {"audiences": [audience]})
+    await derivation.link()
     return memory
 
 

@@ -103,7 +103,7 @@ WHERE (m.tenant_id = %(tenant)s OR m.scope = 'global')
     AND m.trust >= %(trust)s;
 
 -- name: hydrate_messages
-SELECT m.seq, c.session_id, {m.message}
+SELECT m.seq, c.session_id, m.message_id, m.role, m.content, m.created_at, m.name
 FROM message m JOIN conversation c
     ON c.tenant_id = m.tenant_id AND c.audience = m.audience AND c.id = m.conversation
 WHERE m.tenant_id = %(tenant)s AND m.audience = %(audience)s
@@ -257,13 +257,13 @@ WHERE {covered} AND NOT (
     AND (%(session)s::text IS NULL OR kept.realm_session IS NOT DISTINCT FROM %(session)s::text));
 
 -- name: erase_memories
-DELETE FROM memory m WHERE {covered} RETURNING m.audience;
+DELETE FROM memory m WHERE {covered} RETURNING m.audience, m.memory_id;
 
 -- name: erase_messages
 DELETE FROM message m USING conversation c
 WHERE m.tenant_id = c.tenant_id AND m.audience = c.audience AND m.conversation = c.id
     AND {talks}
-RETURNING m.audience;
+RETURNING m.audience, m.message_id;
 
 -- name: erase_conversations
 DELETE FROM conversation c WHERE {talks} RETURNING c.audience, c.user_id, c.session_id;

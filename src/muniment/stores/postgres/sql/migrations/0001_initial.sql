@@ -174,19 +174,24 @@ CREATE POLICY everybody_reads ON setting FOR SELECT TO muniment_app USING (tenan
 CREATE POLICY model_is_recorded ON setting TO muniment_app
     USING (tenant_id = '' AND name IN ('embedding_model', 'embedding_width'));
 GRANT SELECT, INSERT, UPDATE, DELETE ON setting TO muniment_app;
-GRANT USAGE ON SEQUENCE audience_id TO muniment_app;
+GRANT USAGE ON SEQUENCE audience_id, memory_seq TO muniment_app;
 
 -- An audience counts its memories, so that a tenant's are summed and not scanned.
 CREATE FUNCTION count_memories() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP <> 'DELETE' THEN
-        UPDATE audience a SET entries = a.entries + n.entries, tokens = a.tokens + n.tokens
+    IF TG_OP = 'UPDATE' THEN
+        UPDATE muniment.audience a SET tokens = a.tokens + d.tokens
+        FROM (SELECT n.tenant_id, n.audience, sum(n.tokens - o.tokens) AS tokens
+            FROM came n JOIN gone o ON o.tenant_id = n.tenant_id AND o.seq = n.seq
+            WHERE n.tokens <> o.tokens GROUP BY n.tenant_id, n.audience) d
+        WHERE a.tenant_id = d.tenant_id AND a.id = d.audience;
+    ELSIF TG_OP = 'INSERT' THEN
+        UPDATE muniment.audience a SET entries = a.entries + n.entries, tokens = a.tokens + n.tokens
         FROM (SELECT tenant_id, audience, count(*) AS entries, sum(tokens) AS tokens
             FROM came GROUP BY tenant_id, audience) n
         WHERE a.tenant_id = n.tenant_id AND a.id = n.audience;
-    END IF;
-    IF TG_OP <> 'INSERT' THEN
-        UPDATE audience a SET entries = a.entries - o.entries, tokens = a.tokens - o.tokens
+    ELSE
+        UPDATE muniment.audience a SET entries = a.entries - o.entries, tokens = a.tokens - o.tokens
         FROM (SELECT tenant_id, audience, count(*) AS entries, sum(tokens) AS tokens
             FROM gone GROUP BY tenant_id, audience) o
         WHERE a.tenant_id = o.tenant_id AND a.id = o.audience;
@@ -204,6 +209,6 @@ CREATE TRIGGER memory_uncounted AFTER DELETE ON memory
 -- Rebuilding every index goes tenant by tenant; this names the next one and shows no row.
 CREATE FUNCTION next_tenant(after text) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = muniment, pg_temp
-AS 'SELECT min(tenant_id) FROM audience WHERE tenant_id > after';
+AS 'SELECT min(tenant_id) FROM muniment.audience WHERE tenant_id > after';
 REVOKE ALL ON FUNCTION next_tenant(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION next_tenant(text) TO muniment_app;
