@@ -328,7 +328,7 @@ def _store(
     if url.startswith(_POSTGRES):
         from muniment.stores.postgres import PostgresStore
 
-        return cast(AsyncStore, PostgresStore(url, clock=clock, embedder=embedder))
+        return PostgresStore(url, clock=clock, embedder=embedder)
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(

@@ -54,7 +54,7 @@ class Core:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
         self._dimension: int | None = getattr(embedder, "dimension", None)
-        self._url = url
+        self.url = url
         self._prepared = connections.Prepared()
         self._pool = connections.make_pool(
             url, size=connections_most, wait_seconds=timeout_seconds, prepared=self._prepared
@@ -81,7 +81,7 @@ class Core:
                 self._state = "open"
 
     async def _open(self) -> None:
-        connection = await connections.connect(self._url)
+        connection = await connections.connect(self.url)
         try:
             self._prepared.server = server = await connections.examined(connection)
             require_known_schema(await connections.recorded_schema(connection))

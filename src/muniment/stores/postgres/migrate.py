@@ -88,6 +88,8 @@ async def _migrated(
     for number in sorted(steps):
         if number > held:
             await _step(connection, steps[number], partitions)
+    if connection.info.server_version >= _LETS_OTHERS_VACUUM:
+        await connection.execute(_LET_ROLE_VACUUM)
     await _record(connection, steps, held)
     return held, max(steps)
 
@@ -114,6 +116,8 @@ DO $$ BEGIN
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
 END $$
 """
+_LETS_OTHERS_VACUUM = 170000
+_LET_ROLE_VACUUM = b"GRANT MAINTAIN ON ALL TABLES IN SCHEMA muniment TO muniment_app"
 _LET_ROLE_IN = b"GRANT USAGE ON SCHEMA muniment TO muniment_app"
 
 

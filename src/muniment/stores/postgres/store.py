@@ -9,12 +9,14 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
+from muniment.governance.audit import VerifyResult
 from muniment.governance.tokens import TokenEstimator
 from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.limits import MAX_TEXT_BYTES, Limits
 from muniment.stores.postgres import realms
+from muniment.stores.postgres.compacting import vacuum
 from muniment.stores.postgres.conversations import PostgresConversations
 from muniment.stores.postgres.core import Clock, Core
 from muniment.stores.postgres.entries import PostgresEntries
@@ -150,6 +152,19 @@ class PostgresStore:
         if count:
             self._core.images.forget(realm.tenant, audiences)
         return count
+
+    async def compact(self) -> None:
+        """Vacuum the tables, so that no row of what was erased is left in them.
+
+        docs/postgres.md says what the files and the write-ahead log hold on to for longer.
+        MemoryStoreError where the login may not.
+        """
+        await self._core.open()
+        await vacuum(self._core.url)
+
+    async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None:  # noqa: ARG002
+        """None: this store keeps no audit log."""
+        return None
 
     async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
         """What the realm has stored, and what its tenant's searches served on one UTC day.
