@@ -83,13 +83,14 @@ def test_an_erasure_says_what_went_and_leaves_the_others(stored: Call) -> None:
     assert len(document(stored, "recall", "rooibos", "--tenant", "acme-corp", "--user", "cy")) == 1
     again = document(stored, "erase", *ANA, "--yes")
     assert (again["entries"], again["messages"], again["receipt"]) == (0, 0, None)
+    assert stored("erase", *ANA, "--yes")[1] == "erased nothing of user ana, tenant acme\n"
 
 
 def test_an_erasure_prints_its_counts_and_its_receipt_on_one_line(stored: Call) -> None:
     code, out, err = stored("erase", *ACME, "--yes")
     assert (code, err) == (0, "")
     first, *rest = out.splitlines()
-    assert first.startswith("erased 2 memories, 0 derived from them elsewhere, 2 sessions,")
+    assert first.startswith("erased 2 memories, 2 sessions and 2 messages of")
     assert "the whole tenant acme" in " ".join(out.split())
     assert rest[-1].startswith("receipt: muniment-erasure:")
 
@@ -226,7 +227,9 @@ def test_an_erasures_receipt_is_held_against_the_log(audited: Call) -> None:
     assert (found["erasure"]["entries"], found["erasure"]["messages"]) == (1, 1)
     code, out, _ = audited("audit", "verify", "--receipt", receipt)
     assert code == 0
-    assert "tenant=acme/subject=ana was erased: 1 entries" in " ".join(out.split())
+    assert "tenant=acme/subject=ana was erased: 1 memory, 1 session and 1 message" in " ".join(
+        out.split()
+    )
     forged = receipt[:-1] + ("0" if receipt[-1] != "0" else "1")
     code, out, err = audited("audit", "verify", "--receipt", forged)
     assert (code, out, err.count("\n")) == (1, "", 1)

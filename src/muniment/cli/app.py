@@ -22,7 +22,7 @@ from muniment.cli import (
 from muniment.cli.demo import demo
 from muniment.cli.doctor import doctor
 from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
-from muniment.cli.output import complain, prepare_streams
+from muniment.cli.output import complain, prepare_streams, warn_in_words
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,6 +59,7 @@ app.command(rich_help_panel=_RUN)(serving.serve)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     prepare_streams()
+    warn_in_words()
     code = run(arguments)
     sys.exit(code)
 

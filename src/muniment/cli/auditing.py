@@ -11,7 +11,7 @@ import typer
 
 from muniment.cli import options
 from muniment.cli.exits import FAILED, BadInput
-from muniment.cli.output import complain, console, counted, print_json, say
+from muniment.cli.output import complain, console, counted, erased_words, print_json, say
 from muniment.cli.running import configured_url, not_there_yet, with_store
 from muniment.governance.audit import VerifyResult, verify_audit_log
 from muniment.governance.audit_record import AuditRecord
@@ -120,10 +120,8 @@ def _print(found: VerifyResult, record: AuditRecord | None) -> None:
     out = console()
     say(out, f"sound: {records}")
     if record is not None:
-        data = record.data
-        listed = ", ".join(f"{data.get(name)} {name.replace('_', ' ')}" for name in _COUNTS)
         say(out, f"the receipt is that of record {record.sequence}, {record.time}:")
-        say(out, f"{record.realm} was erased: {listed}", indent=2)
+        say(out, f"{record.realm} was erased: {erased_words(record.data)}", indent=2)
     out.print("to find a cut-off end later, keep elsewhere:")
     out.print(f"  --expected-count {found.records}", soft_wrap=True)
     out.print(f"  --expected-last-hash {found.last_hash}", soft_wrap=True)

@@ -11,7 +11,7 @@ import typer
 from muniment.cli import options
 from muniment.cli.consent import ask
 from muniment.cli.identity import realm_of, realm_words
-from muniment.cli.output import console, counted, print_json, say
+from muniment.cli.output import console, counted, erased_words, print_json, say
 from muniment.cli.running import with_store
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import Scope
@@ -60,23 +60,12 @@ def erase(
 
 def _print(result: ErasureResult, words: str) -> None:
     out = console()
-    say(out, f"erased {_listed(result)} of {words}")
+    say(out, f"erased {erased_words(asdict(result))} of {words}")
     if result.pending:
         say(out, "pending: another process is reading the file and keeps its journal; the bytes")
         say(out, "go with the next erasure, or with muniment compact, once it has finished")
     if result.receipt is not None:
         out.print(f"receipt: {result.receipt}", soft_wrap=True)
-
-
-def _listed(result: ErasureResult) -> str:
-    parts = [
-        counted(result.entries, "memory", "memories"),
-        f"{result.derived} derived from them elsewhere",
-        counted(result.sessions, "session", "sessions"),
-        counted(result.messages, "message", "messages"),
-        counted(result.working_states, "working state", "working states"),
-    ]
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def sweep(

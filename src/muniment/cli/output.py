@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +39,11 @@ def prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def warn_in_words() -> None:
+    """Have warnings of the library on standard error, each on a line that names us."""
+    logging.basicConfig(format="muniment: %(message)s", level=logging.WARNING, force=True)
 
 
 def print_json(document: Any) -> None:
@@ -74,6 +80,23 @@ def minute(instant: datetime) -> str:
 def counted(number: int, one: str, many: str) -> str:
     """A number with its noun."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+_ERASED = (
+    ("entries", "memory", "memories"),
+    ("derived", "derived from them elsewhere", "derived from them elsewhere"),
+    ("sessions", "session", "sessions"),
+    ("messages", "message", "messages"),
+    ("working_states", "working state", "working states"),
+)
+
+
+def erased_words(counts: Mapping[str, Any]) -> str:
+    """What an erasure removed or would remove; what it has none of is left out."""
+    held = [counted(counts[name], one, many) for name, one, many in _ERASED if counts.get(name)]
+    if not held:
+        return "nothing"
+    return held[0] if len(held) == 1 else f"{', '.join(held[:-1])} and {held[-1]}"
 
 
 def say(out: Console, text: str = "", *, style: str = "", indent: int = 0) -> None:
