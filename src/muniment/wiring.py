@@ -125,9 +125,10 @@ class OpenMemory:
     """A running memory.
 
     `conversations` holds messages, sessions and their directory; `manager` is the facade over
-    the tiers; `store` the async store. `context` is MemoryContextBuilder.build, `recall` is
-    MemoryRecall.recall; `history` and `erase` are the store's own. Owners are built from the
-    authenticated request, never from fields that a user or a model supplies.
+    the tiers; `store` the async store; `model` the language model, None without. `context` is
+    MemoryContextBuilder.build, `recall` is MemoryRecall.recall; `history` and `erase` are the
+    store's own. Owners are built from the authenticated request, never from fields that a user
+    or a model supplies.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class OpenMemory:
     ) -> None:
         self.store = store
         self.policy = policy
+        self.model = model
         self.conversations = store.conversations
         self._memories = store.memories
         self._clock = clock or (lambda: datetime.now(UTC))

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from muniment.cli import options
+from muniment.cli.demo_model import POLICY, ModelTurn
 from muniment.cli.demo_play import (
     Answer,
     Changed,
@@ -29,7 +30,6 @@ from muniment.cli.demo_play import (
 )
 from muniment.cli.demo_show import DemoPrinter, print_summary, section_record
 from muniment.cli.output import console, print_json, say
-from muniment.context.policy import MemoryPolicy
 from muniment.demo import load_demo
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _ONE: dict[type[Section], str] = {
     Stored: "stored",
     Isolation: "isolation",
     Restarted: "restart",
+    ModelTurn: "model",
     Erasure: "erasure",
 }
 
@@ -52,7 +53,9 @@ def demo(
 ) -> None:
     """Store a shipped chat history in a temporary file, ask questions and show why it answers.
 
-    Offline: no model, no key, no network. Nothing is left behind.
+    It ends with an erasure, whose receipt is held against the audit log. Offline, with no model
+    and no key; where a model is configured, one turn is also extracted, summarized and answered.
+    Nothing is left behind.
     """
     with tempfile.TemporaryDirectory(prefix="muniment-demo-") as folder:
         sections = asyncio.run(_play(Path(folder) / "demo.db", None if as_json else top))
@@ -101,8 +104,8 @@ def _opened(path: Path, clock: DemoClock) -> AbstractAsyncContextManager[OpenMem
     from muniment.wiring import open_memory
 
     # Given, so that no policy in this machine's settings changes what is shown.
-    policy = MemoryPolicy(recall_messages="user")
-    return open_memory(f"sqlite:///{path}", policy=policy, clock=clock)
+    audit = path.with_name("audit.jsonl")
+    return open_memory(f"sqlite:///{path}", policy=POLICY, clock=clock, audit=audit)
 
 
 def _document(sections: list[Section]) -> dict[str, object]:

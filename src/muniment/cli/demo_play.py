@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from muniment.cli.demo_model import ModelTurn, model_turn
 from muniment.cli.identity import owner_of
 from muniment.context.recall import RecalledMemory
 from muniment.demo import Demo, DemoMemory, DemoMessage, DemoQuestion
@@ -24,6 +25,7 @@ from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
+from muniment.ports import MemoryModel
 
 if TYPE_CHECKING:
     from muniment.wiring import OpenMemory
@@ -117,18 +119,29 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """One user erased: the counts, and what is recalled of them and of another after it."""
+    """One user erased: the counts, and what is recalled of them and of another after it.
+
+    `receipt` is what the erasure gave; `verified` whether the audit log is sound and holds it,
+    with its number of `records` and the `last_hash` to keep elsewhere.
+    """
 
     who: str
     memories: int
+    derived: int
     conversations: int
     messages: int
+    pending: bool
     left: int
     others: int
+    receipt: str | None
+    verified: bool
+    records: int
+    last_hash: str
     seconds: float
+    verifying_seconds: float
 
 
-Section = Stored | Answer | Changed | Isolation | Restarted | Erasure
+Section = Stored | Answer | Changed | Isolation | Restarted | ModelTurn | Erasure
 
 
 def unseen(done: int, of: int, /) -> None:
@@ -166,6 +179,8 @@ class Play:
             before = await self._recall(memory, self._demo.questions[0])
         yield await self._restart(before)
         async with self._opened() as memory:
+            if memory.model is not None:
+                yield await self._turn(memory, memory.model)
             yield await self._erase(memory)
 
     async def _store(self, memory: OpenMemory) -> Stored:
@@ -305,19 +320,34 @@ class Play:
             second = time.perf_counter()
         return Restarted(_ids(before) == _ids(after), first - started, second - first)
 
+    async def _turn(self, memory: OpenMemory, model: MemoryModel) -> ModelTurn:
+        asked = self._demo.questions[0]
+        whose = (asked.tenant, asked.user)
+        last = [each.session for each in self._demo.messages if (each.tenant, each.user) == whose]
+        return await model_turn(memory, model, asked, last[-1], name_of(*whose))
+
     async def _erase(self, memory: OpenMemory) -> Erasure:
         gone, other = self._demo.questions[-1], self._demo.questions[0]
         started = time.perf_counter()
-        receipt = await memory.erase(owner_of(gone.tenant, gone.user))
-        seconds = time.perf_counter() - started
+        result = await memory.erase(owner_of(gone.tenant, gone.user))
+        erased = time.perf_counter()
+        verified = await memory.store.verify_audit(receipt=result.receipt)
+        ended = time.perf_counter()
         return Erasure(
-            name_of(gone.tenant, gone.user),
-            receipt.entries,
-            receipt.sessions,
-            receipt.messages,
-            len(await self._recall(memory, gone)),
-            len(await self._recall(memory, other)),
-            seconds,
+            who=name_of(gone.tenant, gone.user),
+            memories=result.entries,
+            derived=result.derived,
+            conversations=result.sessions,
+            messages=result.messages,
+            pending=result.pending,
+            left=len(await self._recall(memory, gone)),
+            others=len(await self._recall(memory, other)),
+            receipt=result.receipt,
+            verified=verified is not None and verified.ok,
+            records=0 if verified is None else verified.records,
+            last_hash="" if verified is None else verified.last_hash,
+            seconds=erased - started,
+            verifying_seconds=ended - erased,
         )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from muniment.cli.demo_model import ModelTurn
 from muniment.cli.demo_play import (
     Answer,
     Attempt,
@@ -20,7 +21,7 @@ from muniment.cli.demo_play import (
     Stored,
     name_of,
 )
-from muniment.cli.output import day, say, table
+from muniment.cli.output import counted, day, say, table
 from muniment.cli.recalled import ANSWER, held, print_legend, print_ranked, spoken
 from muniment.cli.records import iso, memory_record, recalled_record
 
@@ -50,6 +51,8 @@ class DemoPrinter:
                 self._isolation(section)
             case Restarted():
                 self._restarted(section)
+            case ModelTurn():
+                self._turn(section)
             case Erasure():
                 self._erased(section)
 
@@ -108,12 +111,35 @@ class DemoPrinter:
             f"asked once more it takes {_seconds(section.again_seconds)}.",
         )
 
+    def _turn(self, section: ModelTurn) -> None:
+        out = self._out
+        stored = counted(len(section.extracted), "fact", "facts")
+        say(out, f"{section.who}: {stored} extracted ({_seconds(section.extracting_seconds)})")
+        for memory in section.extracted:
+            say(out, f"{memory.scope.value}  {memory.trust.value}  {spoken(memory)}", indent=2)
+        say(out, f"Summary of what left the window ({_seconds(section.building_seconds)}):")
+        say(out, section.summary or "none", indent=2)
+        say(out, f"Question: {section.question}", style="bold")
+        if section.standalone_query != section.question:
+            say(out, f"asked as: {section.standalone_query}", indent=2)
+        answer = section.answer or f"none ({section.problem or 'an empty reply'})"
+        say(out, f"Answer ({_seconds(section.answering_seconds)}): {answer}", indent=2)
+
     def _erased(self, section: Erasure) -> None:
+        out = self._out
         say(
-            self._out,
+            out,
             f"{section.who}: {section.memories} facts, {section.conversations} conversations, "
             f"{section.messages} messages gone ({_seconds(section.seconds)}). Asking as that "
             f"user now recalls {section.left}; the other tenant still recalls {section.others}.",
+        )
+        say(out, "The receipt of this erasure:")
+        out.print(f"  {section.receipt}", soft_wrap=True)
+        verdict = "sound and holds it" if section.verified else "NOT sound, or does not hold it"
+        say(
+            out,
+            f"Held against the audit log ({section.records} records, ids and counts only): the "
+            f"log is {verdict} ({_seconds(section.verifying_seconds)}).",
         )
 
 
@@ -123,7 +149,8 @@ _TITLES: dict[type[Section], str] = {
     Changed: "What a changed fact was before: nothing is overwritten",
     Isolation: "Other users, and the tenant with the similar name, see nothing",
     Restarted: "Restart",
-    Erasure: "Erasure",
+    ModelTurn: "With a language model: extracted, summarized, answered",
+    Erasure: "Erasure, and its proof",
 }
 
 
@@ -151,10 +178,17 @@ def section_record(section: Section) -> dict[str, Any]:
     if isinstance(section, Changed):
         chain = [memory_record(memory) for memory in section.chain]
         return {"who": section.who, "chain": chain, "seconds": section.seconds}
-    record = asdict(section)
+    record = _plain(section)
     if isinstance(section, Stored):
         record |= {"first": iso(section.first), "last": iso(section.last)}
     return record
+
+
+def _plain(section: Stored | Isolation | Restarted | ModelTurn | Erasure) -> dict[str, Any]:
+    if isinstance(section, ModelTurn):
+        facts = [memory_record(memory) for memory in section.extracted]
+        return asdict(replace(section, extracted=())) | {"extracted": facts}
+    return asdict(section)
 
 
 def _answer_record(section: Answer) -> dict[str, Any]:
