@@ -31,7 +31,8 @@ def erase_realm(change: Change, realm: RealmKey, *, cascade: bool) -> Removed:
     if realm == RealmKey(realm.tenant):
         change.db.execute(SQL["forget_served"], (realm.tenant,))
     record_id = change.record(events.REALM_ERASED, realm, **erased.record)
-    promise(change.db)
+    if erased.result.anything:
+        promise(change.db)
     return Removed(erased.received(record_id or events.new_record_id()), audiences)
 
 
@@ -77,7 +78,6 @@ def sweep(change: Change, realm: RealmKey) -> tuple[int, frozenset[int]]:
     if gone:
         _leave(change, touched)
         change.record_ids(events.MEMORIES_SWEPT, realm, [place.memory_id for place in gone])
-        promise(change.db)
     return len(gone), touched
 
 

@@ -1,7 +1,9 @@
-"""The write-ahead log after an erasure: emptied, or remembered in the file until it can be.
+"""After an erasure: its bytes leave the file and the journal, or that is remembered in the file.
 
-What was deleted is overwritten in the file when the log is written back, and stays in the log
-until that is emptied; both wait for readers of an older snapshot, in other processes too.
+Deleted rows are overwritten when the journal is written back, and the journal is then emptied;
+both wait for readers of an older snapshot, in other processes too. SQLite moves rows between
+pages and leaves copies in the pages' unused parts, which `secure_delete` does not reach, so the
+file is written anew besides.
 """
 
 from __future__ import annotations
@@ -15,23 +17,29 @@ from muniment.stores.sqlite.connections import BUSY_MILLISECONDS
 from muniment.stores.sqlite.statements import SQL
 
 WAIT_MILLISECONDS = 1_000
+LARGEST_REWRITTEN_BYTES = 256 << 20  # about 5 s of the writer's time; `compact` takes any size
 _PENDING = "erasure_pending"
+_HINDRANCES = (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError)
 
 
 def promise(db: apsw.Connection) -> None:
     """Remember in the transaction of an erasure that its bytes are still to go."""
-    # A value of its own: whoever empties the log clears only what was deleted before that.
+    # A value of its own: whoever completes this clears only what was deleted before that.
     db.execute(SQL["record_setting"], (_PENDING, uuid4().hex))
 
 
 def settle(db: apsw.Connection, *, wait: int = WAIT_MILLISECONDS) -> bool:
-    """Empty the log, outside a transaction; False while a reader still needs it."""
+    """Complete the erasures so far, outside a transaction; False while that has to wait.
+
+    It waits for readers of the journal, for room on the disk, and for `compact` where the file
+    is large.
+    """
     promised = _promised(db)
-    if not _truncated(db, wait):
+    if promised is None:
+        return emptied(db, wait=wait)
+    if not emptied(db, wait=wait) or _size(db) > LARGEST_REWRITTEN_BYTES:
         return False
-    if promised is not None:
-        db.execute(SQL["clear_setting"], (_PENDING, promised))
-    return True
+    return _rewritten(db, wait) and _kept(db, promised)
 
 
 def settle_promised(db: apsw.Connection) -> None:
@@ -42,29 +50,18 @@ def settle_promised(db: apsw.Connection) -> None:
 
 def compact(db: apsw.Connection) -> None:
     """Rewrite the file without what was deleted; MemoryStoreError while others use it."""
-    _require_alone(settle(db))
-    db.set_busy_timeout(WAIT_MILLISECONDS)
-    try:
-        db.execute("VACUUM")
-    finally:
-        db.set_busy_timeout(BUSY_MILLISECONDS)
-    _require_alone(settle(db))
-
-
-def _require_alone(alone: bool) -> None:
-    if not alone:
+    promised = _promised(db)
+    if not (emptied(db) and _rewritten(db, WAIT_MILLISECONDS)):
         raise MemoryStoreError(
-            "others are reading the database file, which keeps it from being compacted: "
-            "try again when they are done"
+            "the file cannot be compacted while others read or write it, or without room for a "
+            "second copy: try again then"
         )
+    if promised is not None:
+        _kept(db, promised)
 
 
-def _promised(db: apsw.Connection) -> str | None:
-    row = db.execute(SQL["setting"], (_PENDING,)).fetchone()
-    return None if row is None else str(row[0])
-
-
-def _truncated(db: apsw.Connection, wait: int) -> bool:
+def emptied(db: apsw.Connection, *, wait: int = WAIT_MILLISECONDS) -> bool:
+    """Write the journal back and empty it; False while a reader still needs it."""
     db.set_busy_timeout(wait)
     try:
         row = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -73,3 +70,30 @@ def _truncated(db: apsw.Connection, wait: int) -> bool:
     finally:
         db.set_busy_timeout(BUSY_MILLISECONDS)
     return row is None or not row[0]
+
+
+def _rewritten(db: apsw.Connection, wait: int) -> bool:
+    """Write every page anew and empty the journal of that; False where it cannot be done now."""
+    db.set_busy_timeout(wait)
+    try:
+        db.execute("VACUUM")
+    except _HINDRANCES:
+        return False
+    finally:
+        db.set_busy_timeout(BUSY_MILLISECONDS)
+    return emptied(db, wait=wait)
+
+
+def _kept(db: apsw.Connection, promised: str) -> bool:
+    db.execute(SQL["clear_setting"], (_PENDING, promised))
+    return True
+
+
+def _promised(db: apsw.Connection) -> str | None:
+    row = db.execute(SQL["setting"], (_PENDING,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _size(db: apsw.Connection) -> int:
+    pages, size = db.execute("PRAGMA page_count").get, db.execute("PRAGMA page_size").get
+    return int(pages) * int(size)

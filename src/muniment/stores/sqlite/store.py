@@ -28,7 +28,7 @@ from muniment.stores.sqlite.core import Clock, Core
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.erasing import erase_realm, sweep
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
-from muniment.stores.sqlite.journal import compact, settle
+from muniment.stores.sqlite.journal import compact, emptied, settle
 from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
@@ -153,7 +153,7 @@ class AsyncSQLiteStore:
         )
         if count:
             self._core.images.forget(realm.tenant, audiences)
-            await self._core.engine.apart_async(settle)
+            await self._core.engine.apart_async(emptied)
         return count
 
     async def compact(self) -> None:
