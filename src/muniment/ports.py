@@ -129,6 +129,13 @@ class FactStore(Protocol):
         ...
 
 
+@runtime_checkable
+class ServedSearches(Protocol):
+    """Counts what searches give out, for usage; nothing is written while one runs."""
+
+    def note_served(self, tenant_id: str, memories: Sequence[Memory]) -> None: ...
+
+
 class MemoryEmbedder(Protocol):
     """Text to a vector. `embed_batch` (same order, one vector a text) is optional."""
 

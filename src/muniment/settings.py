@@ -10,6 +10,7 @@ from typing import Any
 
 from muniment.context.policy import MAX_RETENTION_DAYS, MemoryPolicy, MemoryRetention
 from muniment.errors import MemoryConfigurationError
+from muniment.governance.quotas import LARGEST_QUOTA
 
 PREFIX = "MUNIMENT_"
 OTHER_PREFIX = "HARBORRAG_"
@@ -36,13 +37,15 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says: the store's URL, policy, embedder, model and audit log."""
+    """What the environment says: the store's URL, policy, embedder, model, audit log, quotas."""
 
     database_url: str
     policy: MemoryPolicy
     embedder: str = "auto"
     model: ModelSettings | None = None
     audit_path: str | None = None
+    quota_entries: int | None = None
+    quota_tokens: int | None = None
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -57,6 +60,8 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         embedder=read.choice("EMBEDDER", EMBEDDERS, "auto"),
         model=_model(read),
         audit_path=read.text("AUDIT_PATH"),
+        quota_entries=_quota(read, "QUOTA_ENTRIES"),
+        quota_tokens=_quota(read, "QUOTA_TOKENS"),
     )
     read.notice()
     return settings
@@ -164,6 +169,11 @@ def _retention(read: Reader) -> MemoryRetention:
         for scope, default in _RETENTION.items()
     }
     return MemoryRetention(days["session"], days["user"], days["project"])
+
+
+def _quota(read: Reader, name: str) -> int | None:
+    """A limit a tenant; unset is none."""
+    return None if read.text(name) is None else read.whole(name, 0, low=0, high=LARGEST_QUOTA)
 
 
 def _model(read: Reader) -> ModelSettings | None:

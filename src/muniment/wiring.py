@@ -239,12 +239,14 @@ async def open_store(
     `reindexing` lets a file in whose vectors are of another model: call its `reindex` next.
     """
     settings = load_settings()
-    store = _store(
-        url or settings.database_url,
-        _embedder(settings.embedder if embedder == "auto" else embedder),
-        clock,
-        settings.audit_path if audit is None else audit,
-    )
+    options: dict[str, Any] = {
+        "embedder": _embedder(settings.embedder if embedder == "auto" else embedder),
+        "clock": clock,
+        "audit": settings.audit_path if audit is None else audit,
+        "quota_entries": settings.quota_entries,
+        "quota_tokens": settings.quota_tokens,
+    }
+    store = _store(url or settings.database_url, options)
     try:
         await store.open(reindexing=reindexing)
         yield store
@@ -320,17 +322,16 @@ def _rememberable(kind: MemoryType) -> MemoryType:
     return kind
 
 
-def _store(
-    url: str, embedder: MemoryEmbedder | None, clock: Clock | None, audit: Audit | None
-) -> AsyncStore:
+def _store(url: str, options: dict[str, Any]) -> AsyncStore:
     if url.startswith(_IN_MEMORY):
         from muniment.stores.in_memory import InMemoryStore
 
-        return InMemoryStore(clock=clock, embedder=embedder, audit=audit)
+        return InMemoryStore(**options)
     if url.startswith(_POSTGRES):
         from muniment.stores.postgres import PostgresStore
 
-        return PostgresStore(url, clock=clock, embedder=embedder)
+        known = {name: value for name, value in options.items() if name != "audit"}
+        return PostgresStore(url, **known)
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(
@@ -338,7 +339,7 @@ def _store(
         )
     from muniment.stores.sqlite import AsyncSQLiteStore
 
-    return AsyncSQLiteStore(path, clock=clock, embedder=embedder, audit=audit)
+    return AsyncSQLiteStore(path, **options)
 
 
 def _embedder(choice: str | MemoryEmbedder | None) -> MemoryEmbedder | None:

@@ -24,6 +24,13 @@ def test_without_any_variable_the_defaults_hold() -> None:
     assert (retention.session_days, retention.user_days, retention.project_days) == (90, 365, 0)
 
 
+def test_quotas_are_off_unless_set() -> None:
+    loaded = load_settings({})
+    assert (loaded.quota_entries, loaded.quota_tokens) == (None, None)
+    loaded = load_settings({"MUNIMENT_QUOTA_ENTRIES": "0", "HARBORRAG_QUOTA_TOKENS": "90"})
+    assert (loaded.quota_entries, loaded.quota_tokens) == (0, 90)
+
+
 def test_every_policy_field_can_be_set() -> None:
     loaded = load_settings(
         {
@@ -54,6 +61,8 @@ def test_memory_switched_off_is_the_disabled_policy() -> None:
         ("MEMORY_RECALL_TOP_K", "many", "whole number from 0 to 1000"),
         ("MEMORY_RECALL_TOP_K", "-1", "whole number from 0 to 1000"),
         ("MEMORY_RECALL_TOP_K", "1.5", "whole number"),
+        ("QUOTA_ENTRIES", "-1", "whole number from 0"),
+        ("QUOTA_TOKENS", "lots", "whole number from 0"),
         ("MEMORY_DEDUP_THRESHOLD", "nan", "from 0.5 to 1"),
         ("MEMORY_DEDUP_THRESHOLD", "x", "must be a number"),
         ("MEMORY_ENABLED", "perhaps", "true or false"),

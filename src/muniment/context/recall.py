@@ -26,7 +26,13 @@ from muniment.domain import checks
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, scope_query_owner
 from muniment.domain.trust import Trust
-from muniment.ports import Candidate, MemoryEmbedder, MemoryIndex, MemoryRepository
+from muniment.ports import (
+    Candidate,
+    MemoryEmbedder,
+    MemoryIndex,
+    MemoryRepository,
+    ServedSearches,
+)
 
 POLICY_BUDGET = -1
 """`max_tokens` of a recall that keeps to the policy's block budget."""
@@ -79,6 +85,7 @@ class MemoryRecall:
     ) -> None:
         self._policy = policy
         self._candidates = Candidates(memories, index)
+        self._served = memories if isinstance(memories, ServedSearches) else None
         self._embedder = embedder
         self._clock = clock or (lambda: datetime.now(UTC))
         self._counter = token_counter or approximate_tokens
@@ -162,6 +169,9 @@ class MemoryRecall:
             counter=self._counter,
             overflow=self._policy.block_overflow,
         )
+        if self._served is not None:
+            given = [each.memory for each in chosen]
+            self._served.note_served(request.owner.tenant_id, given)
         return tuple(_explained(each, scoring) for each in chosen)
 
     def _scoring(self, request: RecallRequest) -> ScoringContext:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from muniment.domain import checks
 from muniment.errors import MemoryConfigurationError, QuotaExceededError
 
-_MOST = 1 << 53
+LARGEST_QUOTA = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Quotas:
             value = getattr(self, name)
             try:
                 if value is not None:
-                    checks.whole(f"quota_{name}", value, low=0, high=_MOST)
+                    checks.whole(f"quota_{name}", value, low=0, high=LARGEST_QUOTA)
             except ValueError as error:
                 raise MemoryConfigurationError(str(error)) from None
 

@@ -141,6 +141,11 @@ class InMemoryMemories:
             )
             return self._hydrated(owner, keys, found, session_only=session is not None)
 
+    def note_served(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        """Count one search that gave out these."""
+        tokens = sum(self._tables.limits.count(memory.content) for memory in memories)
+        self._tables.served.note(tenant_id, len(memories), tokens)
+
     async def store_fact(
         self,
         memory: Memory,

@@ -15,7 +15,7 @@ from muniment.governance import events
 from muniment.governance.audit import AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult
 from muniment.governance.tokens import TokenEstimator
-from muniment.governance.usage import ServedCounts, Usage, checked_period
+from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
@@ -62,7 +62,6 @@ class InMemoryStore:
         log = audit_log(audit)
         self._trail = None if log is None else Trail(log)
         self._tables = Tables(clock or _now, limits, self._trail)
-        self._served = ServedCounts(self._tables.clock)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
@@ -112,7 +111,7 @@ class InMemoryStore:
             erased = realms.erase(self._tables, change, key, cascade=cascade)
             record_id = change.record(events.REALM_ERASED, key, **erased.record)
             if key == RealmKey(key.tenant):
-                self._served.forget(key.tenant)
+                self._tables.served.forget(key.tenant)
         return erased.received(record_id or events.new_record_id())
 
     async def sweep_expired(self, realm: Scope | MemoryOwner) -> int:
@@ -137,13 +136,13 @@ class InMemoryStore:
         key, day = realm_key(realm), checked_period(period, self._tables.clock())
         with self._tables.lock:
             rows = realms.covered(self._tables, key)
-        served = self._served.of(key.tenant, day)
+        served = self._tables.served.of(key.tenant, day)
         stored = sum(row.tokens for row in rows)
         return Usage(len(rows), stored, day, served.searches, served.entries, served.tokens)
 
     def note_served(self, tenant: str, entries: int, tokens: int) -> None:
         """Count one search that gave out so many entries and tokens."""
-        self._served.note(tenant, entries, tokens)
+        self._tables.served.note(tenant, entries, tokens)
 
     def count_tokens(self, text: str) -> int:
         """What a text costs, by the store's estimator."""

@@ -22,6 +22,7 @@ from muniment.governance import events
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.events import Records
 from muniment.governance.quotas import Totals
+from muniment.governance.usage import ServedCounts
 from muniment.lexical.indexing import index_text
 from muniment.stores.in_memory.trail import Trail
 from muniment.stores.limits import Limits
@@ -106,6 +107,7 @@ class Tables:
         self.working: dict[WorkingKey, WorkingRow] = {}
         self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
         self.on_conversation_gone: list[Callable[[ConversationKey], None]] = []
+        self.served = ServedCounts(clock)
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)
         self._arrivals = itertools.count(1)
 

@@ -239,6 +239,11 @@ class PostgresMemories:
             "any_time": any_time,
         }
 
+    def note_served(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        """Count one search that gave out these; written at `usage` and on closing."""
+        tokens = sum(self._core.limits.count(memory.content) for memory in memories)
+        self._core.served.note(tenant_id, len(memories), tokens)
+
     # -- facts -----------------------------------------------------------------------------
 
     async def store_fact(

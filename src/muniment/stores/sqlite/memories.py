@@ -230,6 +230,11 @@ class SQLiteMemories:
             "any_time": any_time,
         }
 
+    def note_served(self, tenant_id: str, memories: Sequence[Memory]) -> None:
+        """Count one search that gave out these; written with the next write."""
+        tokens = sum(self._core.limits.count(memory.content) for memory in memories)
+        self._core.served.note(tenant_id, len(memories), tokens)
+
     # -- facts -----------------------------------------------------------------------------
 
     async def store_fact(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from muniment.context.policy import MemoryPolicy
+from muniment.context.recall import MemoryRecall
 from muniment.domain.realm import Scope
 from muniment.testing.kit import Kit, person
 from muniment.testing.refusals import refused
@@ -41,6 +43,17 @@ async def served_figures_are_the_tenants_by_utc_day(kit: Kit) -> None:
     assert (await kit.store.usage(Scope("acme"))).served_tokens == 4
     before = await kit.store.usage(Scope("acme"), period="2026-03-10")
     assert (before.period, before.searches, before.served_tokens) == ("2026-03-10", 2, 20)
+
+
+@spec(Capability.USAGE)
+async def what_recall_gives_out_is_counted(kit: Kit) -> None:
+    await kit.save(ANA, "zebra one", "m1")
+    await kit.save(BO, "zebra two", "m2")
+    recall = MemoryRecall(policy=MemoryPolicy(), memories=kit.memories, clock=kit.clock)
+    assert len(await recall.recall(ANA, "zebra")) == 1
+    assert await recall.recall(ANA, "giraffe") == ()
+    served = await kit.store.usage(Scope("acme"))
+    assert (served.searches, served.served_entries, served.served_tokens) == (2, 1, 3)
 
 
 @spec(Capability.USAGE)
