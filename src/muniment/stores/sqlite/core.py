@@ -21,7 +21,9 @@ from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.sqlite.change import Change, ChangeJob
 from muniment.stores.sqlite.engine import Engine
+from muniment.stores.sqlite.errors import NoRoomError
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
+from muniment.stores.sqlite.journal import settle
 from muniment.stores.sqlite.outbox import Outbox
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import store_served
@@ -84,7 +86,13 @@ class Core:
             store_served(db, self.served)
             return answer
 
-        return await self.engine.write_async(run, needs_log=not may_wait)
+        try:
+            return await self.engine.write_async(run, needs_log=not may_wait)
+        except NoRoomError:
+            # What removes may go on with the room that the journal gives back.
+            if not may_wait or not await self.engine.apart_async(settle):
+                raise
+        return await self.engine.write_async(run)
 
     async def store_served(self) -> None:
         """Write what searches served since the last write; nothing where they did not."""

@@ -22,13 +22,21 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
+_NO_ROOM = (apsw.FullError, apsw.IOError)
+
+
+class NoRoomError(MemoryStoreError):
+    """A write did not fit on the disk."""
+
+
 @contextlib.contextmanager
 def store_errors() -> Iterator[None]:
     """What is wrong and what to do, as MemoryStoreError: never a statement or a value."""
     try:
         yield
     except apsw.Error as error:
-        raise MemoryStoreError(_explain(error)) from None
+        kind = NoRoomError if isinstance(error, _NO_ROOM) else MemoryStoreError
+        raise kind(_explain(error)) from None
     except OSError as error:
         raise MemoryStoreError(f"the database file cannot be used: {error.strerror}") from None
 
