@@ -53,6 +53,7 @@ Audit: TypeAlias = AuditLog | str | PathLike[str]
 
 _SQLITE = "sqlite:///"
 _IN_MEMORY = "memory://"
+_AUDIT_TABLE = "table"
 _POSTGRES = ("postgresql://", "postgres://")
 _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
 _log = logging.getLogger("muniment.wiring")
@@ -269,8 +270,9 @@ async def open_memory(
 
     What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
     `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
-    None, or a MemoryEmbedder. `audit`: an AuditLog or its path, in which every write of memories
-    and conversations is recorded. MemoryConfigurationError for what does not fit.
+    None, or a MemoryEmbedder. `audit`: an AuditLog or its path (in PostgreSQL "table"), in which
+    every write of memories and conversations is recorded. MemoryConfigurationError for what does
+    not fit.
     """
     settings = load_settings()
     async with AsyncExitStack() as stack:
@@ -330,8 +332,12 @@ def _store(url: str, options: dict[str, Any]) -> AsyncStore:
     if url.startswith(_POSTGRES):
         from muniment.stores.postgres import PostgresStore
 
-        known = {name: value for name, value in options.items() if name != "audit"}
-        return PostgresStore(url, **known)
+        audit = options.get("audit")
+        if audit not in (None, _AUDIT_TABLE):
+            raise MemoryConfigurationError(
+                f"audit: in PostgreSQL the log is a table: say {_AUDIT_TABLE!r}, not a file"
+            )
+        return PostgresStore(url, **{**options, "audit": audit is not None})
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(

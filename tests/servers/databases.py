@@ -22,6 +22,7 @@ _EMPTIED = """
     DELETE FROM muniment.memory; DELETE FROM muniment.audience;
     DELETE FROM muniment.working; DELETE FROM muniment.completion_lease;
     DELETE FROM muniment.keyed_request; DELETE FROM muniment.served;
+    DELETE FROM muniment.audit;
     DELETE FROM muniment.setting WHERE name LIKE 'embedding%'
 """
 

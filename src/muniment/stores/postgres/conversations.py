@@ -119,7 +119,7 @@ class PostgresConversations:
             if place is not None:
                 await _clear(change, identity, place)
 
-        await self._core.change(identity.tenant_id, job)
+        await self._core.change(identity.tenant_id, job, may_wait=True)
 
     # -- sessions --------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class PostgresConversations:
             change.record(events.CONVERSATION_DELETED, realm, **counts)
             return True
 
-        return await self._core.change(identity.tenant_id, job)
+        return await self._core.change(identity.tenant_id, job, may_wait=True)
 
     # -- directory -------------------------------------------------------------------------
 

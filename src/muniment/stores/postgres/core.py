@@ -11,11 +11,13 @@ import psycopg
 
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
+from muniment.governance.audit_record import AuditEntry
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.postgres import connections
+from muniment.stores.postgres.audit import append
 from muniment.stores.postgres.change import Change, ChangeJob
 from muniment.stores.postgres.errors import explained
 from muniment.stores.postgres.images import Images
@@ -50,6 +52,7 @@ class Core:
         timeout_seconds: float,
         image_bytes: int,
         limits: Limits,
+        audited: bool,
     ) -> None:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
@@ -67,6 +70,7 @@ class Core:
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)
         self.limits = limits
+        self.audited = audited
         self.served = ServedCounts(self.clock)
 
     # -- opening ---------------------------------------------------------------------------
@@ -119,14 +123,25 @@ class Core:
             await self.open()
         return await self._transactions.write(tenant, job)
 
-    async def change(self, tenant: str, job: ChangeJob[Answer]) -> Answer:
-        """Run a job that writes memories or conversations; done once it is durable."""
+    async def change(
+        self, tenant: str, job: ChangeJob[Answer], *, may_wait: bool = False
+    ) -> Answer:
+        """Run a job that writes memories or conversations; done once it is durable.
+
+        What it records is in the audit table by then. Where that is damaged, AuditError and
+        nothing changed; a job that `may_wait` goes on.
+        """
         now, limits = self.clock(), self.limits
 
         async def run(session: Session) -> Answer:
             if limits.quotas.limited:  # one writer of the tenant at a time, before any other lock
                 await session.all("lock_quota", {})
-            return await job(Change(session, now, None, limits))
+            entries: list[AuditEntry] = []
+            change = Change(session, now, entries.append if self.audited else None, limits)
+            answer = await job(change)
+            if entries:
+                await append(session, entries, may_wait=may_wait)
+            return answer
 
         return await self.write(tenant, run)
 

@@ -188,7 +188,7 @@ class PostgresEntries:
                     gone += 1
             return gone
 
-        return await self._core.change(realm.tenant, job) if wanted else 0
+        return await self._core.change(realm.tenant, job, may_wait=True) if wanted else 0
 
     async def history(self, scope: Scope | MemoryOwner, entry_id: str) -> tuple[MemoryEntry, ...]:
         """The chain of supersessions that the entry is part of, oldest first."""

@@ -115,7 +115,7 @@ class PostgresMemories:
             await remove_memory(change, audience, memory_id)
             return True
 
-        return await self._core.change(caller.tenant_id, job)
+        return await self._core.change(caller.tenant_id, job, may_wait=True)
 
     # -- index -----------------------------------------------------------------------------
 

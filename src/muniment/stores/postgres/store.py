@@ -16,6 +16,7 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.limits import MAX_TEXT_BYTES, Limits
 from muniment.stores.postgres import realms
+from muniment.stores.postgres.audit import verify
 from muniment.stores.postgres.compacting import vacuum
 from muniment.stores.postgres.conversations import PostgresConversations
 from muniment.stores.postgres.core import Clock, Core
@@ -44,7 +45,8 @@ class PostgresStore:
     `timeout_seconds` bounds every call (0.1 to 3600), `image_bytes` what is kept in memory for
     searching, `max_text_bytes` (1 to 1 MiB) a text. Quotas are a tenant's: how many memories, and
     how many tokens of them by `token_estimator` (one for 3 bytes by default); None is no quota.
-    Raises MemoryStoreError where the database cannot be used.
+    With `audit`, every write of memories and conversations is recorded in the table `audit`, in
+    its own transaction. Raises MemoryStoreError where the database cannot be used.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class PostgresStore:
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
+        audit: bool = False,
     ) -> None:
         self._core = Core(
             url,
@@ -72,6 +75,7 @@ class PostgresStore:
             ),
             timeout_seconds=checks.finite("timeout_seconds", timeout_seconds, low=0.1, high=3600),
             image_bytes=image_bytes,
+            audited=audit,
             limits=Limits.of(
                 max_text_bytes=max_text_bytes,
                 quota_entries=quota_entries,
@@ -133,7 +137,7 @@ class PostgresStore:
         """
         realm = realm_key(place)
         removed = await self._core.change(
-            realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade)
+            realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade), may_wait=True
         )
         self._core.images.forget(realm.tenant, removed.audiences)
         if realm == RealmKey(realm.tenant):
@@ -147,7 +151,7 @@ class PostgresStore:
         """
         realm = realm_key(place)
         count, audiences = await self._core.change(
-            realm.tenant, lambda change: sweep(change, realm)
+            realm.tenant, lambda change: sweep(change, realm), may_wait=True
         )
         if count:
             self._core.images.forget(realm.tenant, audiences)
@@ -162,9 +166,13 @@ class PostgresStore:
         await self._core.open()
         await vacuum(self._core.url)
 
-    async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None:  # noqa: ARG002
-        """None: this store keeps no audit log."""
-        return None
+    async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None:
+        """What the audit log holds, every tenant's chain followed whole; None without a log.
+
+        Never raises for its state. With an erasure's `receipt`, it must hold the record of that
+        erasure; ValueError for a malformed one.
+        """
+        return await verify(self._core.read, receipt) if self._core.audited else None
 
     async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
         """What the realm has stored, and what its tenant's searches served on one UTC day.
