@@ -28,12 +28,13 @@ def promise(db: apsw.Connection) -> None:
     db.execute(SQL["record_setting"], (_PENDING, uuid4().hex))
 
 
-def settle(db: apsw.Connection, *, wait: int = WAIT_MILLISECONDS) -> bool:
+def settle(db: apsw.Connection, *, wait: int | None = None) -> bool:
     """Complete the erasures so far, outside a transaction; False while that has to wait.
 
     It waits for readers of the journal, for room on the disk, and for `compact` where the file
     is large.
     """
+    wait = WAIT_MILLISECONDS if wait is None else wait
     promised = _promised(db)
     if promised is None:
         return emptied(db, wait=wait)
@@ -60,9 +61,9 @@ def compact(db: apsw.Connection) -> None:
         _kept(db, promised)
 
 
-def emptied(db: apsw.Connection, *, wait: int = WAIT_MILLISECONDS) -> bool:
+def emptied(db: apsw.Connection, *, wait: int | None = None) -> bool:
     """Write the journal back and empty it; False while a reader still needs it."""
-    db.set_busy_timeout(wait)
+    db.set_busy_timeout(WAIT_MILLISECONDS if wait is None else wait)
     try:
         row = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except apsw.BusyError:
