@@ -58,6 +58,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "muniment.domain.visibility": ("visible_to",),
     "muniment.errors": (
         "AuditError",
+        "FileInTheWayError",
         "InvalidEntryError",
         "MemoryConfigurationError",
         "MemoryScopeError",
@@ -92,6 +93,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "muniment.stores.in_memory": ("InMemoryStore",),
     "muniment.stores.postgres": ("PostgresStore",),
     "muniment.stores.sqlite": ("AsyncSQLiteStore", "SQLiteStore"),
+    "muniment.stores.transfer": ("ImportResult",),
     "muniment.tiers.long_term": ("LongTermMemory",),
     "muniment.tiers.short_term": ("ShortTermMemory",),
     "muniment.tiers.working": ("InMemoryWorkingMemoryStore", "WorkingMemory"),

@@ -6,6 +6,7 @@
     │   └── MemoryScopeError            the owner cannot do this
     ├── MemoryStoreError                a store could not do what was asked
     │   ├── InvalidEntryError           (ValueError) an entry breaks a rule
+    │   ├── FileInTheWayError       (FileExistsError) an export does not overwrite
     │   ├── NotFoundError               not there, or not yours: the same
     │   └── QuotaExceededError          the tenant's quota is full
     ├── ScopeError                      (ValueError) a realm is malformed
@@ -41,6 +42,10 @@ class MemoryStoreError(MunimentError):
 
 class InvalidEntryError(MemoryStoreError, ValueError):
     """An entry breaks one of the store's rules; nothing was stored."""
+
+
+class FileInTheWayError(MemoryStoreError, FileExistsError):
+    """A file of that name exists; it is never overwritten."""
 
 
 class NotFoundError(MemoryStoreError):

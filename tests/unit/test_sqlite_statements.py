@@ -14,7 +14,8 @@ from muniment.stores.sqlite.migrate import migrate
 from muniment.stores.sqlite.statements import SQL, covered
 
 _FOLDER = Path(muniment.stores.sqlite.__file__).parent
-_KINDS = re.compile(r'SQL\[f"\{kind\}_(\w+)"\]|SQL\[f"(\w+)_\{(?:kind|column)\}"\]')
+_BUILT = re.compile(r'(?:SQL\[|covered\()f"([^"]+)"')
+_FILLED = re.compile(r"\\\{\w+\\\}")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def test_a_statement_is_one_and_valid(name: str, connection: apsw.Connection) ->
     assert SQL[name].count(";") == 1
     assert SQL[name].endswith(";")
     statement = covered(name, RealmKey("tenant", "subject", "agent", "session"))
-    connection.execute(f"EXPLAIN {statement}", _NoValues() if ":" in SQL[name] else _nulls(name))
+    connection.execute(f"EXPLAIN {statement}", _NoValues() if ":" in statement else _nulls(name))
 
 
 class _NoValues(dict[str, None]):
@@ -44,7 +45,7 @@ def _nulls(name: str) -> tuple[None, ...]:
 def test_every_statement_is_used() -> None:
     source = "\n".join(path.read_text("utf-8") for path in _FOLDER.glob("*.py"))
     used = {name for name in SQL if f'"{name}"' in source}
-    for suffix, prefix in _KINDS.findall(source):
-        used |= {name for name in SQL if name.endswith(f"_{suffix}") and suffix}
-        used |= {name for name in SQL if name.startswith(f"{prefix}_") and prefix}
+    for built in _BUILT.findall(source):
+        names = re.compile(_FILLED.sub(r"\\w+", re.escape(built)))
+        used |= {name for name in SQL if names.fullmatch(name)}
     assert set(SQL) - used == set()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
 from muniment.domain.memory import MemoryType
 from muniment.domain.owner import MemoryOwner
@@ -17,6 +18,7 @@ from muniment.stores.entries import (
     MemoryEntry,
     SearchHit,
 )
+from muniment.stores.transfer import MAX_BYTES, MAX_ENTRIES, ImportResult
 
 
 class Entries(Protocol):
@@ -80,6 +82,38 @@ class Entries(Protocol):
     async def history(
         self, scope: Scope | MemoryOwner, entry_id: str
     ) -> tuple[MemoryEntry, ...]: ...
+
+    async def import_stream(
+        self,
+        scope: Scope | MemoryOwner,
+        stream: BinaryIO,
+        *,
+        max_trust: Trust | str = Trust.UNTRUSTED,
+        rescope: bool = False,
+        skip_duplicates: bool = True,
+        shared: bool = False,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> ImportResult:
+        """All or none of a file; see `muniment.stores.transfer_files.FileTransfers`."""
+        ...
+
+    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int: ...
+
+    async def import_file(
+        self,
+        scope: Scope | MemoryOwner,
+        path: str | Path,
+        *,
+        max_trust: Trust | str = Trust.UNTRUSTED,
+        rescope: bool = False,
+        skip_duplicates: bool = True,
+        shared: bool = False,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> ImportResult: ...
+
+    async def export_file(self, scope: Scope | MemoryOwner, path: str | Path) -> int: ...
 
     def export(self, scope: Scope | MemoryOwner) -> AsyncIterator[dict[str, Any]]:
         """Every entry as plain JSON values, in order of arrival."""

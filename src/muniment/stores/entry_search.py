@@ -13,8 +13,8 @@ from muniment.errors import InvalidEntryError
 from muniment.evidence.query import Question, analyze
 from muniment.lexical.words import plain_words
 from muniment.stores.entries import SearchHit, entry_of, entry_trust
+from muniment.stores.limits import MAX_RESULTS
 
-MAX_RESULTS = 50
 MAX_QUERY_BYTES = 1_000
 MAX_QUERY_WORDS = 32
 MOST_RANKED = 1_000

@@ -17,17 +17,22 @@ from muniment.governance.quotas import Quotas
 from muniment.governance.tokens import TokenEstimator, checked_estimator, estimate_tokens
 
 MAX_TEXT_BYTES = 8192
+MAX_RESULTS = 50
 MAX_METADATA_BYTES = 4096
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_VALUES = 1000
 LARGEST_TEXT_BYTES = 1 << 20
+LARGEST_RESULTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one store takes: bytes of a text, quotas a tenant, and how tokens are counted."""
+    """What one store takes and gives: bytes of a text, hits of a search by realm, quotas a tenant,
+    and how tokens are counted.
+    """
 
     max_text_bytes: int = MAX_TEXT_BYTES
+    max_results: int = MAX_RESULTS
     quotas: Quotas = field(default_factory=Quotas)
     count: TokenEstimator = estimate_tokens
 
@@ -36,20 +41,23 @@ class Limits:
         cls,
         *,
         max_text_bytes: int = MAX_TEXT_BYTES,
+        max_results: int = MAX_RESULTS,
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
     ) -> Limits:
         """The options of a store; MemoryConfigurationError for one that is out of range.
 
-        A text may have 1 byte to 1 MiB; a quota is None for none.
+        A text may have 1 byte to 1 MiB, a search by realm 1 to 1000 results; a quota is None
+        for none.
         """
         try:
             checks.whole("max_text_bytes", max_text_bytes, low=1, high=LARGEST_TEXT_BYTES)
+            checks.whole("max_results", max_results, low=1, high=LARGEST_RESULTS)
         except ValueError as error:
             raise MemoryConfigurationError(str(error)) from None
         quotas = Quotas(quota_entries, quota_tokens)
-        return cls(max_text_bytes, quotas, checked_estimator(token_estimator))
+        return cls(max_text_bytes, max_results, quotas, checked_estimator(token_estimator))
 
 
 def checked_memory(memory: Memory, max_text_bytes: int = MAX_TEXT_BYTES) -> tuple[str, Memory]:

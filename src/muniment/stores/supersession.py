@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -115,8 +115,15 @@ def chronological(memory_id: str, beside: Iterable[Memory]) -> tuple[Memory, ...
         linked[name] = rows[name]
         reached += [row.memory_id for row in rows.values() if row.superseded_by == name]
         reached += [rows[name].superseded_by or ""]
-    return tuple(sorted(linked.values(), key=_begins))
+    return tuple(sorted(linked.values(), key=lambda row: _place(row, linked)))
 
 
-def _begins(memory: Memory) -> tuple[datetime, datetime, str]:
-    return memory.valid_from or memory.created_at, memory.created_at, memory.memory_id
+def _place(memory: Memory, linked: Mapping[str, Memory]) -> tuple[datetime, datetime, int, str]:
+    """By time; of one instant, what was replaced comes before what replaced it."""
+    later: set[str] = set()
+    after = memory.superseded_by
+    while after is not None and after in linked and after not in later:
+        later.add(after)
+        after = linked[after].superseded_by
+    begins = memory.valid_from or min(memory.created_at, memory.invalid_at or memory.created_at)
+    return begins, memory.created_at, -len(later), memory.memory_id

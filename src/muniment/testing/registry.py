@@ -27,6 +27,8 @@ class Capability(StrEnum):
     ERASURE = "erasure"
     QUOTAS = "quotas"
     USAGE = "usage"
+    CHAINS = "chains"
+    TRANSFER = "transfer"
     DURABILITY = "durability"
 
 

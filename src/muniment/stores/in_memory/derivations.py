@@ -36,6 +36,16 @@ def covered_by(realm: RealmKey) -> SourceFinder:
     return find
 
 
+def either(*finders: SourceFinder) -> SourceFinder:
+    """Finds what any of `finders` does, narrow to wide."""
+
+    def find(tables: Tables, memory_id: str) -> list[MemoryRow]:
+        found = {row.order: row for each in finders for row in each(tables, memory_id)}
+        return sorted(found.values(), key=lambda row: (row.memory.scope.width, row.order))
+
+    return find
+
+
 def checked_sources(
     tables: Tables, audience: str, memory: Memory, find: SourceFinder
 ) -> frozenset[int]:

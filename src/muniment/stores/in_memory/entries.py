@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory, MemoryType
@@ -17,7 +17,7 @@ from muniment.evidence.corpus import Corpus
 from muniment.evidence.score import score
 from muniment.evidence.vectors import unpack_vector
 from muniment.governance import events
-from muniment.governance.tokens import estimate_tokens
+from muniment.governance.usage import ServedCounts
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.entries import (
     DEFAULT_IMPORTANCE,
@@ -32,17 +32,31 @@ from muniment.stores.entries import (
     replacement,
 )
 from muniment.stores.entry_search import EntrySearch, entry_search, within
+from muniment.stores.in_memory.derivations import checked_sources, covered_by, either, seen_by
+from muniment.stores.in_memory.importing import publish
 from muniment.stores.in_memory.tables import MemoryRow, Tables, memory_image
 from muniment.stores.rows import micros
 from muniment.stores.supersession import chronological, replaced
+from muniment.stores.transfer import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    ImportResult,
+    exported,
+    header_line,
+    intake,
+    json_line,
+    read_entries,
+)
+from muniment.stores.transfer_files import FileTransfers
 
 
-class InMemoryEntries:
+class InMemoryEntries(FileTransfers):
     """Entries by realm; raises ScopeError, InvalidEntryError and NotFoundError."""
 
-    def __init__(self, tables: Tables, embedder: RowEmbedder) -> None:
+    def __init__(self, tables: Tables, embedder: RowEmbedder, served: ServedCounts) -> None:
         self._tables = tables
         self._embedder = embedder
+        self._served = served
 
     async def add(
         self,
@@ -58,8 +72,9 @@ class InMemoryEntries:
         metadata: Mapping[str, Any] | None = None,
     ) -> MemoryEntry:
         """Store an entry under a new id."""
+        realm = realm_key(scope)
         memory = new_entry(
-            realm_key(scope),
+            realm,
             text,
             kind=kind,
             trust=trust,
@@ -70,10 +85,13 @@ class InMemoryEntries:
             derived_from=derived_from,
             metadata=metadata,
         )
-        audience = checked_entry(memory)
+        audience = checked_entry(memory, self._tables.limits.max_text_bytes)
         vector = await self._embedder.one(memory.content)
         async with self._tables.change() as change:
-            self._put(audience, memory, vector)
+            find = either(covered_by(realm), seen_by(memory.owner))
+            sources = checked_sources(self._tables, audience, memory, find)
+            digest = content_hash(memory.content, memory.scope)
+            self._tables.put(audience, memory, digest, vector, sources)
             change.record_memory(events.MEMORY_SAVED, memory)
         return entry_of(memory)
 
@@ -104,12 +122,16 @@ class InMemoryEntries:
             include_superseded=include_superseded,
             include_expired=include_expired,
             max_tokens=max_tokens,
+            most=self._tables.limits.max_results,
         )
         if search.hopeless:
             return []
         vector = await self._embedder.one(search.text)
         with self._tables.lock:
-            return self._ranked(realm, search, vector)
+            hits = self._ranked(realm, search, vector)
+        tokens = sum(self._tables.limits.count(hit.entry.text) for hit in hits)
+        self._served.note(realm.tenant, len(hits), tokens)
+        return hits
 
     def _ranked(
         self, realm: RealmKey, search: EntrySearch, vector: bytes | None
@@ -124,7 +146,7 @@ class InMemoryEntries:
             **search.filters(micros(self._tables.clock())),
         )
         ranked = ((rows[hit.key].memory, hit.relevance) for hit in found)
-        return within(ranked, search, estimate_tokens)
+        return within(ranked, search, self._tables.limits.count)
 
     async def supersede(
         self,
@@ -155,7 +177,7 @@ class InMemoryEntries:
                 metadata=metadata,
                 now=now,
             )
-            checked_entry(new)
+            checked_entry(new, self._tables.limits.max_text_bytes)
             new, changed = replaced(old.memory, new, lambda row: self._before(old, row), now)
             self._put(old.audience, new, vector)
             self._tables.close(change, old.audience, changed)
@@ -185,7 +207,42 @@ class InMemoryEntries:
         with self._tables.lock:
             rows = sorted(self._covered(realm_key(scope)), key=lambda row: row.order)
         for row in rows:
-            yield entry_of(row.memory).to_dict()
+            yield exported(row.memory)
+
+    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
+        """Write every entry of the realm as JSON Lines, after a header."""
+        entries = [entry async for entry in self.export(scope)]
+        stream.write(header_line(len(entries)))
+        stream.writelines(map(json_line, entries))
+        return len(entries)
+
+    async def import_stream(
+        self,
+        scope: Scope | MemoryOwner,
+        stream: BinaryIO,
+        *,
+        max_trust: Trust | str = Trust.UNTRUSTED,
+        rescope: bool = False,
+        skip_duplicates: bool = True,
+        shared: bool = False,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> ImportResult:
+        """Store a file's entries, all or none; see `FileTransfers.import_stream`."""
+        taking = intake(
+            realm_key(scope),
+            max_trust=max_trust,
+            rescope=rescope,
+            skip_duplicates=skip_duplicates,
+            shared=shared,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            max_text_bytes=self._tables.limits.max_text_bytes,
+        )
+        given = list(read_entries(stream, taking, now=self._tables.clock()))
+        vectors = await self._embedder.many([entry.memory.content for entry in given])
+        async with self._tables.change() as change:
+            return publish(self._tables, change, taking, given, vectors)
 
     def _put(self, audience: str, memory: Memory, vector: bytes | None) -> None:
         self._tables.put(audience, memory, content_hash(memory.content, memory.scope), vector)

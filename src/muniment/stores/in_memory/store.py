@@ -27,7 +27,7 @@ from muniment.stores.in_memory.service import InMemoryService
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, Tables
 from muniment.stores.in_memory.trail import Trail
 from muniment.stores.in_memory.working import InMemoryWorking
-from muniment.stores.limits import MAX_TEXT_BYTES, Limits
+from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.recalled import is_searchable
 from muniment.stores.supersession import chronological
 
@@ -49,12 +49,14 @@ class InMemoryStore:
         embedder: MemoryEmbedder | None = None,
         audit: AuditLog | str | PathLike[str] | None = None,
         max_text_bytes: int = MAX_TEXT_BYTES,
+        max_results: int = MAX_RESULTS,
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
     ) -> None:
         limits = Limits.of(
             max_text_bytes=max_text_bytes,
+            max_results=max_results,
             quota_entries=quota_entries,
             quota_tokens=quota_tokens,
             token_estimator=token_estimator,
@@ -66,7 +68,7 @@ class InMemoryStore:
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
         self.working = InMemoryWorking(self._tables)
-        self.entries = InMemoryEntries(self._tables, self._embedder)
+        self.entries = InMemoryEntries(self._tables, self._embedder, self._served)
         self.service = InMemoryService(self._tables)
 
     async def open(self, *, reindexing: bool = False) -> Self:  # noqa: ARG002 - as every store

@@ -180,6 +180,12 @@ class Tables:
             self.limits.quotas.check(self._totals[new.tenant], changed[new.tenant])
         self._totals.update(changed)
 
+    def require_room(self, tenant: str, contents: Iterable[str]) -> None:
+        """QuotaExceededError unless these texts may all be added."""
+        before, costs = self._totals[tenant], [self.limits.count(each) for each in contents]
+        after = Totals(before.entries + len(costs), before.tokens + sum(costs))
+        self.limits.quotas.check(before, after)
+
     def replace(self, row: MemoryRow, memory: Memory) -> MemoryRow:
         """The same row with other fields; its content and vector stay."""
         return self.put(row.audience, memory, row.digest, row.vector)

@@ -44,6 +44,15 @@ def covered_by(realm: RealmKey) -> SourceFinder:
     return find
 
 
+def either(*finders: SourceFinder) -> SourceFinder:
+    """Finds what any of `finders` does."""
+
+    def find(change: Change, ids: Sequence[str]) -> list[Row]:
+        return list({row[0]: row for each in finders for row in each(change, ids)}.values())
+
+    return find
+
+
 class Derivation:
     """One write's sources: checked before it, linked after it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 import apsw
 
@@ -15,7 +15,6 @@ from muniment.domain.trust import Trust
 from muniment.errors import NotFoundError
 from muniment.evidence.score import Scored, score
 from muniment.evidence.vectors import unpack_vector
-from muniment.governance.tokens import estimate_tokens
 from muniment.stores.entries import (
     DEFAULT_IMPORTANCE,
     DEFAULT_KIND,
@@ -32,15 +31,27 @@ from muniment.stores.entry_search import EntrySearch, entry_search, within
 from muniment.stores.rows import Row, memory_of, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.derivations import covered_by, either, seen_by
 from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.importing import import_stream
 from muniment.stores.sqlite.realms import by_coverage, chain, parts_of
 from muniment.stores.sqlite.statements import covered
 from muniment.stores.sqlite.writes import remove_memory, write_memory, write_replacement
+from muniment.stores.transfer import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    ImportResult,
+    exported,
+    header_line,
+    intake,
+    json_line,
+)
+from muniment.stores.transfer_files import FileTransfers
 
 _PAGE = 500
 
 
-class SQLiteEntries:
+class SQLiteEntries(FileTransfers):
     """Entries by realm. A realm is a Scope, or an owner; every query filters by it.
 
     Raises ScopeError for a malformed realm, InvalidEntryError for what breaks a rule (nothing is
@@ -64,8 +75,9 @@ class SQLiteEntries:
         metadata: Mapping[str, Any] | None = None,
     ) -> MemoryEntry:
         """Store an entry under a new id; `importance` is 0..1, at most 100 `derived_from` ids."""
+        realm = realm_key(scope)
         memory = new_entry(
-            realm_key(scope),
+            realm,
             text,
             kind=kind,
             trust=trust,
@@ -76,12 +88,13 @@ class SQLiteEntries:
             derived_from=derived_from,
             metadata=metadata,
         )
-        key = checked_entry(memory)
+        key = checked_entry(memory, self._core.limits.max_text_bytes)
+        sources = either(covered_by(realm), seen_by(memory.owner))
         made = await self._core.embedder.one(memory.content)
 
         def job(change: Change) -> Memory:
             (vector,) = self._core.admit(change.db, [made])
-            return write_memory(change, key, memory, vector=vector)
+            return write_memory(change, key, memory, vector=vector, sources=sources)
 
         return entry_of(await self._core.change(job))
 
@@ -117,6 +130,7 @@ class SQLiteEntries:
             include_superseded=include_superseded,
             include_expired=include_expired,
             max_tokens=max_tokens,
+            most=self._core.limits.max_results,
         )
         return [] if search.hopeless else await self._found(realm, search)
 
@@ -131,9 +145,12 @@ class SQLiteEntries:
                 ranked = score(
                     [corpus], search.question, embedding=embedding, **search.filters(now)
                 )
-            return within(_hydrated(db, realm, search, ranked, now), search, estimate_tokens)
+            return within(_hydrated(db, realm, search, ranked, now), search, core.limits.count)
 
-        return await core.engine.read_async(job)
+        hits = await core.engine.read_async(job)
+        tokens = sum(core.limits.count(hit.entry.text) for hit in hits)
+        core.served.note(realm.tenant, len(hits), tokens)
+        return hits
 
     async def supersede(
         self,
@@ -152,7 +169,7 @@ class SQLiteEntries:
 
         What is None stays as it was. InvalidEntryError for an entry that was superseded before.
         """
-        realm = realm_key(scope)
+        realm, limit = realm_key(scope), self._core.limits.max_text_bytes
         made = await self._core.embedder.one(text) if isinstance(text, str) else None
 
         def job(change: Change) -> Memory:
@@ -169,7 +186,7 @@ class SQLiteEntries:
                 now=change.now,
             )
             (vector,) = self._core.admit(change.db, [made])
-            return write_replacement(change, checked_entry(new), old, new, vector=vector)
+            return write_replacement(change, checked_entry(new, limit), old, new, vector=vector)
 
         return entry_of(await self._core.change(job))
 
@@ -201,8 +218,47 @@ class SQLiteEntries:
         realm, after = realm_key(scope), 0
         while rows := await self._core.engine.read_async(_page(realm, after)):
             for row in rows:
-                yield entry_of(memory_of(row[1:])).to_dict()
+                yield exported(memory_of(row[1:]))
             after = rows[-1][0]
+
+    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
+        """Write every entry of the realm as JSON Lines, after a header, as of one instant."""
+        realm = realm_key(scope)
+
+        def job(db: apsw.Connection) -> int:
+            values = {**parts_of(realm), "after": 0, "limit": -1}
+            count = int(db.execute(covered("count_entries", realm), values).get)
+            stream.write(header_line(count))
+            for row in db.execute(covered("export_entries", realm), values):
+                stream.write(json_line(exported(memory_of(row[1:]))))
+            return count
+
+        return await self._core.engine.read_async(job)
+
+    async def import_stream(
+        self,
+        scope: Scope | MemoryOwner,
+        stream: BinaryIO,
+        *,
+        max_trust: Trust | str = Trust.UNTRUSTED,
+        rescope: bool = False,
+        skip_duplicates: bool = True,
+        shared: bool = False,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> ImportResult:
+        """Store a file's entries, all or none; see `FileTransfers.import_stream`."""
+        taking = intake(
+            realm_key(scope),
+            max_trust=max_trust,
+            rescope=rescope,
+            skip_duplicates=skip_duplicates,
+            shared=shared,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            max_text_bytes=self._core.limits.max_text_bytes,
+        )
+        return await import_stream(self._core, stream, taking)
 
 
 def _entries(db: apsw.Connection, realm: RealmKey, entry_id: str) -> list[tuple[int, Memory]]:

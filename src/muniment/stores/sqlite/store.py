@@ -20,7 +20,7 @@ from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import in_thread
 from muniment.stores.erasure import ErasureResult
-from muniment.stores.limits import MAX_TEXT_BYTES, Limits
+from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.rows import micros
 from muniment.stores.sqlite import realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
@@ -62,6 +62,7 @@ class AsyncSQLiteStore:
         image_bytes: int = DEFAULT_BUDGET_BYTES,
         audit: AuditLog | str | PathLike[str] | None = None,
         max_text_bytes: int = MAX_TEXT_BYTES,
+        max_results: int = MAX_RESULTS,
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
@@ -76,6 +77,7 @@ class AsyncSQLiteStore:
             audit=audit,
             limits=Limits.of(
                 max_text_bytes=max_text_bytes,
+                max_results=max_results,
                 quota_entries=quota_entries,
                 quota_tokens=quota_tokens,
                 token_estimator=token_estimator,

@@ -30,3 +30,6 @@ WHERE seq IN (SELECT value FROM json_each(:seqs)) AND {realm}
 
 -- name: export_entries
 SELECT seq, {memory} FROM memory WHERE {realm} AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: count_entries
+SELECT count(*) FROM memory WHERE {realm};

@@ -77,3 +77,49 @@ WHEN old.user IS NOT new.user OR old.agent IS NOT new.agent
     OR old.realm_session IS NOT new.realm_session BEGIN
     UPDATE audience SET removals = removals + 1 WHERE id = new.audience;
 END;
+
+-- What an import has read so far: nobody's until it is published in one transaction.
+CREATE TABLE staged (
+    import INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    begun INTEGER NOT NULL,
+    old_id TEXT,
+    link TEXT,
+    twin TEXT,
+    audience_key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    terms BLOB NOT NULL,
+    marks INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    vector BLOB,
+    realm_session TEXT,
+    memory_id TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    memory_type TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    project TEXT,
+    user TEXT,
+    principal TEXT,
+    session TEXT,
+    run TEXT,
+    agent TEXT,
+    content TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    importance REAL NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    valid_from INTEGER,
+    invalid_at INTEGER,
+    superseded_by TEXT,
+    source_session_id TEXT,
+    source_message_ids TEXT NOT NULL,
+    derived_from TEXT NOT NULL,
+    entity_ids TEXT NOT NULL,
+    trust INTEGER NOT NULL,
+    source TEXT,
+    PRIMARY KEY (import, line)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX staged_name ON staged (import, old_id);
+CREATE INDEX staged_link ON staged (import, superseded_by) WHERE superseded_by IS NOT NULL;

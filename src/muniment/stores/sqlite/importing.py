@@ -1,0 +1,149 @@
+"""Importing: what is read is staged in batches, then published in one transaction or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import islice
+from typing import Any, BinaryIO, cast
+
+import apsw
+
+from muniment.domain.content import content_hash
+from muniment.domain.trust import Trust
+from muniment.errors import MemoryStoreError
+from muniment.governance import events
+from muniment.governance.tokens import TokenEstimator
+from muniment.lexical.indexing import index_text
+from muniment.stores.driven import in_thread
+from muniment.stores.rows import Row, dumps, memory_row, micros
+from muniment.stores.sqlite.change import Change
+from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.totals import held_quota
+from muniment.stores.transfer import (
+    ABOVE_SOURCES,
+    IN_A_CIRCLE,
+    USED_TWICE,
+    ImportResult,
+    Incoming,
+    Intake,
+    read_entries,
+    refused,
+)
+
+_BATCH = 500
+_RECORDED = 1_000
+_STALE = timedelta(hours=1)
+
+StagedRow = dict[str, Any]
+
+
+async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportResult:
+    """Import a file's entries, all or none; InvalidEntryError names the line that is bad.
+
+    Other writers go on meanwhile; what is staged belongs to nobody until it is published.
+    """
+    number, now = secrets.randbits(62), core.clock()
+    stale = micros(now - _STALE)  # of imports that were killed
+    batches = _batches(
+        read_entries(stream, taking, now=now), number, micros(now), core.limits.count
+    )
+    count = 0
+    try:
+        await core.engine.write_async(lambda db: db.execute(SQL["drop_stale_staged"], (stale,)))
+        while batch := await in_thread(lambda: next(batches, None)):
+            count += len(batch)
+            await _stage(core, batch)
+        return await core.change(lambda change: _publish(change, number, count, taking))
+    except BaseException:
+        await core.engine.write_async(lambda db: db.execute(SQL["drop_staged"], (number,)))
+        raise
+
+
+def _batches(
+    entries: Iterator[Incoming], number: int, begun: int, count: TokenEstimator
+) -> Iterator[list[StagedRow]]:
+    fixed = {"import": number, "begun": begun}
+    while batch := [_row(entry, fixed, count) for entry in islice(entries, _BATCH)]:
+        yield batch
+
+
+def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
+    memory = entry.memory
+    indexed = index_text(memory.content)
+    row = memory_row(memory)
+    row |= fixed
+    row["line"], row["old_id"], row["link"] = entry.line, entry.old_id, entry.superseded_by
+    row["derived_from"] = dumps(entry.derived_from)
+    row["audience_key"] = entry.audience
+    row["digest"] = content_hash(memory.content, memory.scope)
+    row["tokens"] = count(memory.content)
+    row["terms"], row["marks"], row["length"] = indexed.terms, indexed.marks, indexed.length
+    return row
+
+
+async def _stage(core: Core, batch: list[StagedRow]) -> None:
+    made = await core.embedder.many([row["content"] for row in batch])
+
+    def job(db: apsw.Connection) -> None:
+        for row, vector in zip(batch, core.admit(db, made), strict=True):
+            row["vector"] = vector
+        db.executemany(SQL["stage_memory"], batch)
+
+    await core.engine.write_async(job)
+
+
+def _publish(change: Change, number: int, count: int, taking: Intake) -> ImportResult:
+    db = change.db
+    if _figure(db, "count_staged", number) != count:
+        raise MemoryStoreError("the realm was erased meanwhile; nothing was imported")
+    _refuse(db.execute(SQL["staged_twice"], (number,)), USED_TWICE)
+    if taking.skip_duplicates:
+        db.execute(SQL["find_staged_twins"], (number,))
+    dropped = _link(db, number)
+    with held_quota(change, taking.realm.tenant):
+        for step in ("staged_audiences", "touch_staged_audiences", "publish_staged"):
+            db.execute(SQL[step], (number,))
+    db.execute(SQL["published_derivations"], (number,))
+    above = db.execute(SQL["published_above_sources"], (number, Trust.OWNER.rank))
+    _refuse(above, ABOVE_SOURCES)
+    imported, skipped, unlinked = db.execute(SQL["staged_figures"], (number,)).get
+    _record(change, number, taking)
+    db.execute(SQL["drop_staged"], (number,))
+    return ImportResult(imported, skipped, dropped + unlinked)
+
+
+def _link(db: apsw.Connection, number: int) -> int:
+    """Make the file's links links between new entries; how many derivations lead nowhere."""
+    before = _figure(db, "staged_derivations", number)
+    db.execute(SQL["link_staged"], (number,))
+    if db.changes():
+        circle = db.execute(SQL["staged_circle"], (number,))
+        _refuse(circle, IN_A_CIRCLE)
+    if before:
+        db.execute(SQL["derive_staged"], (number,))
+    return before - _figure(db, "staged_derivations", number)
+
+
+def _figure(db: apsw.Connection, name: str, number: int) -> int:
+    return cast(int, db.execute(SQL[name], (number,)).get)
+
+
+def _refuse(found: apsw.Cursor, problem: str) -> None:
+    row: Row | None = found.fetchone()
+    if row is not None:
+        raise refused(row[0], problem)
+
+
+def _record(change: Change, number: int, taking: Intake) -> None:
+    last = 0
+    while change.audited:
+        values = (number, last, _RECORDED)
+        rows: list[Row] = change.db.execute(SQL["staged_ids"], values).fetchall()
+        if not rows:
+            return
+        ids = [str(row[1]) for row in rows]
+        change.record_ids(events.MEMORIES_IMPORTED, taking.realm, ids)
+        last = rows[-1][0]
