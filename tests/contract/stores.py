@@ -24,7 +24,9 @@ MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
 }
 DURABLE = ("sqlite", "postgres")
 # Specs, or whole capabilities, that were written after a store and that it has yet to follow.
-BEHIND: dict[str, tuple[str, ...]] = {"postgres": ()}
+BEHIND: dict[str, tuple[str, ...]] = {
+    "postgres": ("transfer", "a_source_must_be_there_for_its_writer")
+}
 
 
 def _postgres() -> StoreMaker:

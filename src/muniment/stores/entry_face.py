@@ -83,6 +83,14 @@ class Entries(Protocol):
         self, scope: Scope | MemoryOwner, entry_id: str
     ) -> tuple[MemoryEntry, ...]: ...
 
+    def export(self, scope: Scope | MemoryOwner) -> AsyncIterator[dict[str, Any]]:
+        """Every entry as plain JSON values, in order of arrival."""
+        ...
+
+
+class Transfers(Entries, Protocol):
+    """A realm face that exports and imports files; see `transfer_files.FileTransfers`."""
+
     async def import_stream(
         self,
         scope: Scope | MemoryOwner,
@@ -114,7 +122,3 @@ class Entries(Protocol):
     ) -> ImportResult: ...
 
     async def export_file(self, scope: Scope | MemoryOwner, path: str | Path) -> int: ...
-
-    def export(self, scope: Scope | MemoryOwner) -> AsyncIterator[dict[str, Any]]:
-        """Every entry as plain JSON values, in order of arrival."""
-        ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.memory import Memory, MemoryType
@@ -28,7 +28,7 @@ from muniment.ports import (
     ServiceRecords,
     WorkingMemoryStore,
 )
-from muniment.stores.entry_face import Entries
+from muniment.stores.entry_face import Entries, Transfers
 from muniment.stores.erasure import ErasureResult
 from muniment.testing.doubles import ManualClock
 
@@ -112,6 +112,11 @@ class Kit:
     def entries(self) -> Entries:
         """The realm face."""
         return self.store.entries
+
+    @property
+    def transfers(self) -> Transfers:
+        """The realm face, of a store that exports and imports."""
+        return cast(Transfers, self.store.entries)
 
     async def hits(self, realm: Scope, query: str, **fields: Any) -> list[str]:
         """The texts that a search by realm answers, in order."""

@@ -17,7 +17,6 @@ from muniment.evidence.corpus import Corpus
 from muniment.evidence.score import score
 from muniment.evidence.vectors import unpack_vector
 from muniment.governance import events
-from muniment.governance.usage import ServedCounts
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.entries import (
     DEFAULT_IMPORTANCE,
@@ -45,18 +44,17 @@ from muniment.stores.transfer import (
     header_line,
     intake,
     json_line,
-    read_entries,
 )
 from muniment.stores.transfer_files import FileTransfers
+from muniment.stores.transfer_reading import read_entries
 
 
 class InMemoryEntries(FileTransfers):
     """Entries by realm; raises ScopeError, InvalidEntryError and NotFoundError."""
 
-    def __init__(self, tables: Tables, embedder: RowEmbedder, served: ServedCounts) -> None:
+    def __init__(self, tables: Tables, embedder: RowEmbedder) -> None:
         self._tables = tables
         self._embedder = embedder
-        self._served = served
 
     async def add(
         self,
@@ -130,7 +128,7 @@ class InMemoryEntries(FileTransfers):
         with self._tables.lock:
             hits = self._ranked(realm, search, vector)
         tokens = sum(self._tables.limits.count(hit.entry.text) for hit in hits)
-        self._served.note(realm.tenant, len(hits), tokens)
+        self._tables.served.note(realm.tenant, len(hits), tokens)
         return hits
 
     def _ranked(

@@ -13,13 +13,12 @@ from muniment.domain.trust import Trust
 from muniment.governance import events
 from muniment.governance.events import Records
 from muniment.stores.in_memory.tables import MemoryRow, Tables
-from muniment.stores.transfer import (
+from muniment.stores.transfer import ImportResult, Intake
+from muniment.stores.transfer_reading import (
     ABOVE_SOURCES,
     IN_A_CIRCLE,
     USED_TWICE,
-    ImportResult,
     Incoming,
-    Intake,
     refused,
 )
 

@@ -68,7 +68,7 @@ class InMemoryStore:
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
         self.working = InMemoryWorking(self._tables)
-        self.entries = InMemoryEntries(self._tables, self._embedder, self._served)
+        self.entries = InMemoryEntries(self._tables, self._embedder)
         self.service = InMemoryService(self._tables)
 
     async def open(self, *, reindexing: bool = False) -> Self:  # noqa: ARG002 - as every store

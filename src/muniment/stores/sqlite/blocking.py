@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine
+from os import PathLike
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from muniment.blocking import BackgroundLoop
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import Scope
+from muniment.governance.audit import AuditLog
+from muniment.governance.tokens import TokenEstimator
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import drive
+from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES
 from muniment.stores.sqlite.core import Clock
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.store import AsyncSQLiteStore
@@ -57,17 +61,34 @@ class SQLiteStore:
         self,
         path: str | Path = ":memory:",
         *,
+        audit: AuditLog | str | PathLike[str] | None = None,
         clock: Clock | None = None,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        max_results: int = MAX_RESULTS,
+        quota_entries: int | None = None,
+        quota_tokens: int | None = None,
+        token_estimator: TokenEstimator | None = None,
         embedder: MemoryEmbedder | None = None,
         synchronous: str = "FULL",
     ) -> None:
-        self.ports = AsyncSQLiteStore(path, clock=clock, embedder=embedder, synchronous=synchronous)
+        self.ports = AsyncSQLiteStore(
+            path,
+            audit=audit,
+            clock=clock,
+            max_text_bytes=max_text_bytes,
+            max_results=max_results,
+            quota_entries=quota_entries,
+            quota_tokens=quota_tokens,
+            token_estimator=token_estimator,
+            embedder=embedder,
+            synchronous=synchronous,
+        )
         # An embedder may do I/O of its own, which needs a loop; without one, none is started.
         self._loop = None if embedder is None else BackgroundLoop()
         try:
             self.run(self.ports.open())
         except BaseException:
-            self.close()
+            self._stop()
             raise
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -82,10 +103,13 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Finish queued work and close the file; a second time does nothing."""
+        drive(self.ports.aclose())
+        self._stop()
+
+    def _stop(self) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:
             loop.close()
-        drive(self.ports.aclose())
 
     add = _of_entries(SQLiteEntries.add)
     get = _of_entries(SQLiteEntries.get)
@@ -99,6 +123,9 @@ class SQLiteStore:
     history = _of_entries(SQLiteEntries.history)
     count = _of_store(AsyncSQLiteStore.count)
     erase = _of_store(AsyncSQLiteStore.erase)
+    sweep_expired = _of_store(AsyncSQLiteStore.sweep_expired)
+    compact = _of_store(AsyncSQLiteStore.compact)
+    usage = _of_store(AsyncSQLiteStore.usage)
     reindex = _of_store(AsyncSQLiteStore.reindex)
 
     def export(self, scope: Scope | MemoryOwner) -> list[dict[str, Any]]:

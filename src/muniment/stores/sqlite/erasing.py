@@ -13,7 +13,7 @@ from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.journal import promise
 from muniment.stores.sqlite.realms import parts_of
-from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.statements import SQL, covered
 from muniment.stores.sqlite.writes import remove_memory
 
 
@@ -48,6 +48,7 @@ def erase(
     beside = Cascade.of(db, realm) if cascade else Cascade(realm)
     if cascade:
         beside.unlink(db)
+    db.execute(covered("erase_staged", realm), parts)  # an import under way is then refused
     entries = _hand_back(change, realm)
     entries += [Place(*row) for row in db.execute(SQL["erase_memories"], parts)]
     derived = beside.fell(change)

@@ -22,13 +22,12 @@ from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import held_quota
-from muniment.stores.transfer import (
+from muniment.stores.transfer import ImportResult, Intake
+from muniment.stores.transfer_reading import (
     ABOVE_SOURCES,
     IN_A_CIRCLE,
     USED_TWICE,
-    ImportResult,
     Incoming,
-    Intake,
     read_entries,
     refused,
 )

@@ -127,3 +127,6 @@ DELETE FROM staged WHERE import = ?1;
 
 -- name: drop_stale_staged
 DELETE FROM staged WHERE begun < ?1;
+
+-- name: erase_staged
+DELETE FROM staged WHERE {realm};

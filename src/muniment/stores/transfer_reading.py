@@ -1,0 +1,219 @@
+"""The strict reader of an export: every entry is checked like an `add`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO, NoReturn
+
+from muniment.domain import checks
+from muniment.domain.identifiers import new_memory_id
+from muniment.domain.memory import Memory
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.realm import RealmKey
+from muniment.domain.scope import MemoryScope
+from muniment.errors import InvalidEntryError
+from muniment.stores.entries import entry_kind, entry_trust
+from muniment.stores.limits import check_metadata
+from muniment.stores.transfer import FORMAT, PLACE, VERSION, Intake
+from muniment.stores.transfer_place import placed
+
+USED_TWICE = "id: is used twice"
+IN_A_CIRCLE = "superseded_by: the entries supersede each other in a circle"
+ABOVE_SOURCES = "trust: must not be above the lowest of the entries it is derived from"
+
+_REQUIRED = frozenset({"scope", "kind", "text", "trust"})
+_FIELDS = _REQUIRED | {
+    "id", "source", "importance", "created_at", "expires_at", "superseded_by", "derived_from",
+    "metadata", "details",
+}  # fmt: skip
+_TIMES = ("updated_at", "valid_from", "invalid_at")
+_MORE = ("source_session_id", "source_message_ids", "entity_ids")
+_DETAILS = frozenset({*PLACE, *_TIMES, *_MORE})
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """An entry read: `memory` has its new id and no links; those are ids of the file."""
+
+    line: int
+    audience: str
+    memory: Memory
+    old_id: str | None
+    superseded_by: str | None
+    derived_from: tuple[str, ...]
+
+
+def read_entries(stream: BinaryIO, taking: Intake, *, now: datetime) -> Iterator[Incoming]:
+    """The entries of a file, one at a time; InvalidEntryError names the line, never the text."""
+    lines = _lines(stream, taking)
+    expected = _header(lines, taking)
+    count, number = 0, 1
+    for number, line in lines:
+        try:
+            entry = _entry(number, _object(line), taking, now)
+        except ValueError as error:
+            raise refused(number, str(error)) from None
+        count += 1
+        if count > expected:
+            raise refused(number, "is more than the header's count")
+        yield entry
+    if count < expected:
+        raise refused(number + 1, "is missing: the header counts more entries")
+
+
+def refused(number: int, problem: str) -> InvalidEntryError:
+    """What is wrong with a line."""
+    return InvalidEntryError(f"line {number}: {problem}")
+
+
+def _lines(stream: BinaryIO, taking: Intake) -> Iterator[tuple[int, bytes]]:
+    most, left, number = taking.line_bytes, taking.max_bytes, 0
+    while line := stream.readline(most + 2):
+        number += 1
+        left -= len(line)
+        if not isinstance(line, bytes):
+            raise InvalidEntryError("import: must be a binary stream")
+        if len(line.rstrip(b"\r\n")) > most:
+            raise refused(number, f"must have at most {most} bytes")
+        if left < 0:
+            raise refused(number, f"the file has more than {taking.max_bytes} bytes")
+        yield number, line
+
+
+def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> int:
+    """The number of entries that the header promises."""
+    try:
+        head = _object(next(lines, (1, b""))[1])
+        if head.get("format") != FORMAT:
+            raise ValueError(f"must be a header with format {FORMAT}")
+        if head.get("version") != VERSION or isinstance(head["version"], bool):
+            raise ValueError(f"version: must be {VERSION}")
+        return checks.whole("count", head.get("count"), low=0, high=taking.max_entries)
+    except ValueError as error:
+        raise refused(1, str(error)) from None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _Malformed("names a field twice")
+    return value
+
+
+class _Malformed(ValueError):
+    """What is wrong with a line, in words that quote nothing of it."""
+
+
+def _constant(_: str) -> NoReturn:
+    raise _Malformed("must hold finite numbers only")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        value = _DECODER.decode(line.decode("utf-8"))
+    except _Malformed:
+        raise
+    except RecursionError:
+        raise _Malformed("is nested too deep") from None
+    except ValueError:
+        raise _Malformed("must be a JSON object in UTF-8") from None
+    if not isinstance(value, dict):
+        raise _Malformed("must be a JSON object in UTF-8")
+    return value
+
+
+def _entry(number: int, given: dict[str, Any], taking: Intake, now: datetime) -> Incoming:
+    if not given.keys() <= _FIELDS:
+        raise ValueError("has a field that is not known")
+    if not given.keys() >= _REQUIRED:
+        raise ValueError("must have scope, kind, text and trust")
+    details = _checked_details(given.get("details"))
+    scope, owner, realm, audience = placed(given["scope"], details, taking)
+    memory = _memory(given, details, scope, owner, realm, taking, now)
+    if memory.metadata:
+        check_metadata(memory.metadata)
+    old_id = checks.optional_identifier("id", given.get("id"))
+    superseded_by = checks.optional_identifier("superseded_by", given.get("superseded_by"))
+    if superseded_by is not None and superseded_by == old_id:
+        raise ValueError("superseded_by: must be another entry")
+    sources = memory.derived_from
+    return Incoming(number, audience, _unlinked(memory), old_id, superseded_by, sources)
+
+
+def _unlinked(memory: Memory) -> Memory:
+    if memory.derived_from:
+        object.__setattr__(memory, "derived_from", ())  # not published yet: no copy is needed
+    return memory
+
+
+def _memory(
+    given: dict[str, Any],
+    details: dict[str, Any],
+    scope: MemoryScope,
+    owner: MemoryOwner,
+    realm: RealmKey,
+    taking: Intake,
+    now: datetime,
+) -> Memory:
+    text = checks.storable_text("text", given["text"])
+    if len(text.encode("utf-8")) > taking.max_text_bytes:
+        raise ValueError(f"text: must have at most {taking.max_text_bytes} bytes")
+    created = min(_instant("created_at", given.get("created_at")) or now, now)
+    times = {name: _instant(name, details.get(name)) for name in _TIMES if name in details}
+    return Memory(
+        memory_id=new_memory_id(),
+        scope=scope,
+        memory_type=entry_kind(given["kind"]),
+        owner=owner,
+        content=text,
+        metadata=given.get("metadata", {}),
+        importance=given.get("importance", 0.5),
+        created_at=created,
+        expires_at=_instant("expires_at", given.get("expires_at")),
+        derived_from=_ids("derived_from", given.get("derived_from")),
+        trust=min(entry_trust(given["trust"]), taking.trust),
+        source=given.get("source"),
+        agent_id=realm.agent,
+        source_session_id=details.get("source_session_id"),
+        source_message_ids=_ids("source_message_ids", details.get("source_message_ids")),
+        entity_ids=_ids("entity_ids", details.get("entity_ids")),
+        **times,  # type: ignore[arg-type]  # None stands for absent in each
+    )
+
+
+def _ids(name: str, value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise ValueError(f"{name}: must be a list of ids")
+    return tuple(dict.fromkeys(checks.identifier(name, each) for each in value))
+
+
+def _instant(name: str, value: object) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ValueError(f"{name}: must be a time in ISO 8601")
+    return checks.instant(name, moment)
+
+
+def _checked_details(value: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not value.keys() <= _DETAILS:
+        raise ValueError("details: must be an object of known fields")
+    if not all(
+        value[name] is None or isinstance(value[name], str) for name in value.keys() & PLACE
+    ):
+        raise ValueError("details: visibility, project, principal, session and run must be text")
+    return value
