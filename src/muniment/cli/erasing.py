@@ -47,8 +47,8 @@ def erase(
 
     async def work(store: AsyncStore) -> ErasureResult:
         if not yes:
-            memories = counted(await store.count(realm), "memory", "memories")
-            ask(f"erase {memories}, every session and message and all else of {words}")
+            expected = await store.erase(realm, cascade=not keep_derived, preview=True)
+            ask(f"erase {erased_words(asdict(expected))} of {words}")
         return await store.erase(realm, cascade=not keep_derived)
 
     result = with_store(url, work)

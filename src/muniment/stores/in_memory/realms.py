@@ -8,9 +8,10 @@ from dataclasses import replace
 from muniment.domain.memory import MemoryType
 from muniment.domain.owner import owner_user
 from muniment.domain.realm import RealmKey, realm_of
+from muniment.domain.working import WorkingKey
 from muniment.governance.derivation import orphans
 from muniment.governance.events import Records
-from muniment.stores.erasure import Erased
+from muniment.stores.erasure import Erased, ErasureResult
 from muniment.stores.in_memory.tables import MemoryRow, Tables
 
 
@@ -39,6 +40,19 @@ def erase(tables: Tables, change: Records, realm: RealmKey, *, cascade: bool) ->
         sessions=[conversation.identity.session_id for conversation in gone],
         messages=messages,
         working_states=_erase_working(tables, realm),
+    )
+
+
+def foreseen(tables: Tables, realm: RealmKey, *, cascade: bool) -> ErasureResult:
+    """What `erase` would count."""
+    entries = covered(tables, realm)
+    gone = [each for each in tables.conversations.values() if realm.covers(each.realm)]
+    return ErasureResult(
+        entries=len(entries),
+        derived=len(_fallen(tables, realm, entries)) if cascade else 0,
+        sessions=len(gone),
+        messages=sum(len(each.messages) for each in gone),
+        working_states=len(_runs(tables, realm)),
     )
 
 
@@ -116,11 +130,15 @@ def _unlink(tables: Tables, realm: RealmKey, gone: list[MemoryRow]) -> None:
 
 
 def _erase_working(tables: Tables, realm: RealmKey) -> int:
-    gone = [
+    gone = _runs(tables, realm)
+    for run in gone:
+        del tables.working[run]
+    return len(gone)
+
+
+def _runs(tables: Tables, realm: RealmKey) -> list[WorkingKey]:
+    return [
         run
         for run in tables.working
         if realm.covers(RealmKey(run.tenant, run.user, None, run.session))
     ]
-    for run in gone:
-        del tables.working[run]
-    return len(gone)

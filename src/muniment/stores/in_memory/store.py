@@ -102,13 +102,19 @@ class InMemoryStore:
         with self._tables.lock:
             return len(realms.covered(self._tables, realm_key(realm)))
 
-    async def erase(self, realm: Scope | MemoryOwner, *, cascade: bool = True) -> ErasureResult:
+    async def erase(
+        self, realm: Scope | MemoryOwner, *, cascade: bool = True, preview: bool = False
+    ) -> ErasureResult:
         """Remove everything that belongs to the realm, and what was derived from that alone.
 
         `cascade=False` leaves alone what is outside the realm. A tenant-wide erasure takes the
-        tenant's served usage along.
+        tenant's served usage along. With `preview` nothing is removed: the answer counts what
+        would be.
         """
         key = realm_key(realm)
+        if preview:
+            with self._tables.lock:
+                return realms.foreseen(self._tables, key, cascade=cascade)
         async with self._tables.change(may_wait=True) as change:
             erased = realms.erase(self._tables, change, key, cascade=cascade)
             record_id = change.record(events.REALM_ERASED, key, **erased.record)

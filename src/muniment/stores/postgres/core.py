@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import cast
 
 import psycopg
 
@@ -26,6 +27,7 @@ from muniment.stores.postgres.session import Answer, Job, Session
 from muniment.stores.postgres.totals import add_served
 from muniment.stores.postgres.transactions import Transactions
 from muniment.stores.postgres.vectors import Halfvec, halfvec
+from muniment.stores.rehearsal import Rehearsed
 
 Clock = Callable[[], datetime]
 
@@ -144,6 +146,18 @@ class Core:
             return answer
 
         return await self.write(tenant, run)
+
+    async def rehearse(self, tenant: str, job: ChangeJob[Answer]) -> Answer:
+        """What a job would answer: it is run, undone, and recorded nowhere."""
+        now = self.clock()
+
+        async def run(session: Session) -> Answer:
+            raise Rehearsed(await job(Change(session, now, None, self.limits)))
+
+        try:
+            return await self.write(tenant, run)
+        except Rehearsed as done:
+            return cast(Answer, done.answer)
 
     async def store_served(self, tenant: str | None = None) -> None:
         """Write what searches served, of one tenant or of all, since it was last written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from muniment.domain import checks
 from muniment.domain.memory import Memory
@@ -129,13 +130,21 @@ class PostgresStore:
         realm = realm_key(place)
         return await self._core.read(realm.tenant, lambda session: realms.count(session, realm))
 
-    async def erase(self, place: Scope | MemoryOwner, *, cascade: bool = True) -> ErasureResult:
+    async def erase(
+        self, place: Scope | MemoryOwner, *, cascade: bool = True, preview: bool = False
+    ) -> ErasureResult:
         """Remove everything that the realm covers; its bytes go when the tables are vacuumed.
 
         With `cascade` also what was derived from that alone, wherever it is; False leaves alone
         what is outside the realm. A tenant-wide erasure takes the tenant's served usage along.
+        With `preview` nothing is removed: the answer counts what would be.
         """
         realm = realm_key(place)
+        if preview:
+            would = await self._core.rehearse(
+                realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade)
+            )
+            return replace(would.result, receipt=None, pending=False)
         removed = await self._core.change(
             realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade), may_wait=True
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import apsw
 
@@ -19,6 +19,7 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import in_thread
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
+from muniment.stores.rehearsal import Rehearsed
 from muniment.stores.sqlite.change import Change, ChangeJob
 from muniment.stores.sqlite.engine import Engine
 from muniment.stores.sqlite.errors import NoRoomError
@@ -93,6 +94,18 @@ class Core:
             if not may_wait or not await self.engine.apart_async(settle):
                 raise
         return await self.engine.write_async(run)
+
+    async def rehearse(self, job: ChangeJob[Answer]) -> Answer:
+        """What a job would answer: it is run, undone, and recorded nowhere."""
+        now = self.clock()
+
+        def run(db: apsw.Connection) -> Answer:
+            raise Rehearsed(job(Change(db, now, None, self.limits)))
+
+        try:
+            return await self.engine.write_async(run)
+        except Rehearsed as done:
+            return cast(Answer, done.answer)
 
     async def store_served(self) -> None:
         """Write what searches served since the last write; nothing where they did not."""

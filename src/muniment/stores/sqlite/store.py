@@ -129,13 +129,21 @@ class AsyncSQLiteStore:
         realm = realm_key(place)
         return await self._core.engine.read_async(lambda db: realms.count(db, realm))
 
-    async def erase(self, place: Scope | MemoryOwner, *, cascade: bool = True) -> ErasureResult:
+    async def erase(
+        self, place: Scope | MemoryOwner, *, cascade: bool = True, preview: bool = False
+    ) -> ErasureResult:
         """Remove everything that the realm covers, and its bytes from file and journal.
 
         With `cascade` also what was derived from that alone, wherever it is; False leaves alone
         what is outside the realm. A tenant-wide erasure takes the tenant's served usage along.
+        With `preview` nothing is removed: the answer counts what would be.
         """
         realm = realm_key(place)
+        if preview:
+            would = await self._core.rehearse(
+                lambda change: erase_realm(change, realm, cascade=cascade)
+            )
+            return replace(would.result, receipt=None, pending=False)
         removed = await self._core.change(
             lambda change: erase_realm(change, realm, cascade=cascade), may_wait=True
         )

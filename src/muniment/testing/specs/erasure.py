@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -244,3 +245,21 @@ async def compacting_and_reindexing_lose_nothing(kit: Kit) -> None:
     await kit.store.reindex()
     assert await kit.recalled(ANA, "zebra") == before
     assert await kit.recalled(BO, "zebra") == ()
+
+
+@spec(Capability.ERASURE)
+async def a_preview_counts_what_an_erasure_removes_and_changes_nothing(kit: Kit) -> None:
+    await _shared(kit, "m1")
+    await kit.save(BO, "from ana alone", "alone", derived_from=("m1",))
+    await kit.say(ANA, "a word")
+    await kit.store.working.put(replace(ANA, run_id="r1"), {"step": 1}, ttl_seconds=60)
+    for cascade in (True, False):
+        counted = await kit.store.erase(REALM_OF_ANA, cascade=cascade, preview=True)
+        assert (counted.entries, counted.derived) == (1, int(cascade))
+        assert (counted.sessions, counted.messages, counted.working_states) == (1, 1, 1)
+        assert (counted.receipt, counted.pending) == (None, False)
+    assert await _ids(kit, "m1", "alone") == {"m1", "alone"}
+    assert await kit.recalled_contents(ANA, "a word", messages="user") == ["a word"]
+    counted = await kit.store.erase(REALM_OF_ANA, preview=True)
+    result = await kit.store.erase(REALM_OF_ANA)
+    assert replace(result, receipt=None, pending=False) == counted
