@@ -25,6 +25,7 @@ from muniment.stores.embedding import RowEmbedder
 from muniment.stores.in_memory.derivations import checked_sources, seen_by
 from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
 from muniment.stores.limits import checked_memory, within_tokens
+from muniment.stores.provenance import told
 from muniment.stores.recalled import recalled_message
 from muniment.stores.supersession import closed_for_known, is_live, is_twin, succession
 
@@ -161,7 +162,7 @@ class InMemoryMemories:
         async with self._tables.change() as change:
             for row in self._tables.visible([audience]):
                 if row.digest == digest and is_twin(row.memory, fact, change.now):
-                    return self._known(change, audience, row.memory, supersedes)
+                    return told(self._known(change, audience, row.memory, supersedes), fact)
             if (audience, fact.memory_id) in self._tables.memories:
                 raise InvalidEntryError("memory_id: names another fact already")
             stored = self._insert_fact(change, audience, fact, vector, supersedes)

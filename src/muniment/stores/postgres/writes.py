@@ -18,6 +18,7 @@ from muniment.stores.postgres.derivations import Derivation, SourceFinder, seen_
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.totals import held_quota
 from muniment.stores.postgres.vectors import Halfvec
+from muniment.stores.provenance import told
 from muniment.stores.rows import memory_of, memory_row
 from muniment.stores.supersession import (
     closed_for_known,
@@ -101,7 +102,7 @@ async def write_fact(
     same = await _same_content(db, audience, memory)
     twin = next((row for row in same if is_twin(row, memory, now)), None)
     if twin is not None:
-        return await _known(change, audience, version, twin, supersedes)
+        return told(await _known(change, audience, version, twin, supersedes), memory)
     if await _find(db, audience, memory.memory_id) is not None:
         raise InvalidEntryError("memory_id: names another fact already")
     # Those that are left are over: expired, or not valid any more.

@@ -14,6 +14,7 @@ from muniment.errors import InvalidEntryError
 from muniment.governance import events
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
+from muniment.stores.provenance import told
 from muniment.stores.rows import memory_of, memory_row
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.derivations import Derivation, SourceFinder, seen_by
@@ -109,7 +110,7 @@ def write_fact(
     same = _same_content(db, audience, memory)
     twin = next((row for row in same if is_twin(row, memory, now)), None)
     if twin is not None:
-        return _known(change, audience, version, twin, supersedes)
+        return told(_known(change, audience, version, twin, supersedes), memory)
     if _find(db, audience, memory.memory_id) is not None:
         raise InvalidEntryError("memory_id: names another fact already")
     # Those that are left are over: expired, or not valid any more.

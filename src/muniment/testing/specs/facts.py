@@ -33,6 +33,33 @@ async def _never_overlapping(kit: Kit, *ids: str) -> None:
 
 
 @spec(Capability.FACTS)
+async def another_writer_of_a_shared_fact_is_told_the_fact_alone(kit: Kit) -> None:
+    bo = person(user="bo", project_id="p1", session="s2")
+    for scope in (MemoryScope.PROJECT, MemoryScope.TENANT):
+        first = kit.memory(
+            person(project_id="p1"), f"the office of the {scope} is in Rome", scope=scope,
+            metadata={"note": "private"}, source="interview", source_session_id="s1",
+            source_message_ids=("q1",), entity_ids=("e1",), agent_id="helper",
+        )  # fmt: skip
+        await kit.memories.store_fact(first)
+        answer = await kit.memories.store_fact(
+            kit.memory(bo, first.content.upper(), "other", scope=scope)
+        )
+        known = answer.memory
+        assert not answer.created
+        assert (known.memory_id, known.content) == (first.memory_id, first.content)
+        assert (known.owner.user_id, known.owner.session_id, dict(known.metadata)) == (
+            None,
+            None,
+            {},
+        )
+        assert (known.source, known.agent_id, known.source_session_id) == (None, None, None)
+        assert (known.source_message_ids, known.entity_ids) == ((), ())
+        again = await kit.memories.store_fact(first)
+        assert again.memory.source == "interview"
+
+
+@spec(Capability.FACTS)
 async def the_same_fact_is_stored_once(kit: Kit) -> None:
     first = await _learn(kit, "Ana lives in Rome", "m1")
     again = await _learn(kit, "  ana LIVES in\trome ", "m2")
