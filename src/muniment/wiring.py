@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
@@ -54,7 +55,7 @@ Audit: TypeAlias = AuditLog | str | PathLike[str]
 _SQLITE = "sqlite:///"
 _IN_MEMORY = "memory://"
 _AUDIT_TABLE = "table"
-_POSTGRES = ("postgresql://", "postgres://")
+_POSTGRES = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")  # with a driver, as others write it
 _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
 _log = logging.getLogger("muniment.wiring")
 
@@ -324,12 +325,22 @@ def _rememberable(kind: MemoryType) -> MemoryType:
     return kind
 
 
+def is_postgres(url: str) -> bool:
+    """Whether `url` names a PostgreSQL database."""
+    return _POSTGRES.match(url) is not None
+
+
+def postgres_url(url: str) -> str:
+    """`url` without the driver that it may name: the one in use is psycopg."""
+    return _POSTGRES.sub("postgresql://", url, count=1)
+
+
 def _store(url: str, options: dict[str, Any]) -> AsyncStore:
     if url.startswith(_IN_MEMORY):
         from muniment.stores.in_memory import InMemoryStore
 
         return InMemoryStore(**options)
-    if url.startswith(_POSTGRES):
+    if is_postgres(url):
         from muniment.stores.postgres import PostgresStore
 
         audit = options.get("audit")
@@ -337,11 +348,11 @@ def _store(url: str, options: dict[str, Any]) -> AsyncStore:
             raise MemoryConfigurationError(
                 f"audit: in PostgreSQL the log is a table: say {_AUDIT_TABLE!r}, not a file"
             )
-        return PostgresStore(url, **{**options, "audit": audit is not None})
+        return PostgresStore(postgres_url(url), **{**options, "audit": audit is not None})
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(
-            f"url: must look like {_SQLITE}FILE, {_POSTGRES[0]}HOST/DATABASE or {_IN_MEMORY}"
+            f"url: must look like {_SQLITE}FILE, postgresql://HOST/DATABASE or {_IN_MEMORY}"
         )
     from muniment.stores.sqlite import AsyncSQLiteStore
 

@@ -7,10 +7,11 @@ import os
 import threading
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.servers import session
 
@@ -92,7 +93,7 @@ def execute(url: str, statement: Any, values: Mapping[str, Any] | None = None) -
 def owner_url(name: str | None = None) -> str:
     """The server as its administrator, who owns what is made there."""
     given = session.address("postgres")
-    return given if name is None else make_conninfo(given, dbname=name)
+    return given if name is None else urlsplit(given)._replace(path=f"/{name}").geturl()
 
 
 def login_url(name: str) -> str:

