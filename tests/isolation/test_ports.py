@@ -26,7 +26,7 @@ from muniment.ports import (
     WorkingMemoryStore,
 )
 from muniment.testing import Kit
-from muniment.testing.kit import EVERY_SCOPE, EVERY_TYPE, person
+from muniment.testing.kit import EVERY_SCOPE, EVERY_TYPE, StoreMaker, person
 from tests.contract.stores import MAKERS
 
 ANA = person(project_id="p1", run_id="r1")
@@ -207,16 +207,10 @@ def test_every_port_method_has_a_question() -> None:
     assert _methods() <= set(QUESTIONS)
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("store", MAKERS)
-async def test_the_wrong_owner_gets_the_answer_of_an_empty_store_and_changes_nothing(
-    store: str, wrong: str, tmp_path: Path
-) -> None:
-    caller, talk = WRONG[wrong], _talk(WRONG[wrong])
-    folders = [tmp_path / "filled", tmp_path / "empty"]
-    for folder in folders:
-        folder.mkdir()
-    async with Kit.of(MAKERS[store](folders[0])) as kit, Kit.of(MAKERS[store](folders[1])) as empty:
+async def nothing_is_learned(filled: StoreMaker, bare: StoreMaker, caller: MemoryOwner) -> None:
+    """`caller` gets from Ana's store what an empty one answers, and Ana's own answers stay."""
+    talk = _talk(caller)
+    async with Kit.of(filled) as kit, Kit.of(bare) as empty:
         await _fill(kit)
         empty.clock.now = kit.clock.now
         before = await _state(kit)
@@ -227,3 +221,15 @@ async def test_the_wrong_owner_gets_the_answer_of_an_empty_store_and_changes_not
                     name
                 )
             assert await _state(kit) == before, name
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("store", MAKERS)
+async def test_the_wrong_owner_gets_the_answer_of_an_empty_store_and_changes_nothing(
+    store: str, wrong: str, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "filled", tmp_path / "empty"]
+    for folder in folders:
+        folder.mkdir()
+    make = MAKERS[store]
+    await nothing_is_learned(make(folders[0]), make(folders[1]), WRONG[wrong])

@@ -43,6 +43,13 @@ class Databases:
         execute(owner_url(name), _EMPTIED)
         return login_url(name)
 
+    def give_back(self, url: str) -> None:
+        """Take back one."""
+        name = name_of(url)
+        if name in self._lent:
+            self._lent.remove(name)
+            self._free.append(name)
+
     def returned(self) -> None:
         """Take back what was lent."""
         self._free += self._lent
