@@ -56,6 +56,8 @@ def instant(name: str, value: object) -> datetime:
     """`value` in UTC; naive times, and those that UTC cannot express, are refused."""
     if not isinstance(value, datetime):
         raise ValueError(f"{name}: must be a datetime")
+    if value.tzinfo is UTC:
+        return value
     if value.tzinfo is None or value.utcoffset() is None:
         raise ValueError(f"{name}: must have a time zone")
     try:

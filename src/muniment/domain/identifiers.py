@@ -9,12 +9,13 @@ DEFAULT_TENANT = "DEFAULT"
 DEFAULT_USER = "DEFAULT_USER"  # the command line's, and a service's without authentication
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32, lower case
+_PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 
 
 def _sortable() -> str:
     # 48 bits of milliseconds, then 80 random bits: the layout of a ULID.
     number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    return "".join(_DIGITS[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def new_memory_id() -> str:

@@ -83,9 +83,12 @@ class Memory:
     def _check_provenance(self) -> None:
         put = object.__setattr__
         for name in ("superseded_by", "source_session_id", "content_hash", "agent_id"):
-            put(self, name, checks.optional_identifier(name, getattr(self, name)))
+            if (given := getattr(self, name)) is not None:
+                put(self, name, checks.identifier(name, given))
         for name in ("source_message_ids", "derived_from", "entity_ids"):
-            put(self, name, _identifiers(name, getattr(self, name)))
+            ids: object = getattr(self, name)
+            if ids or type(ids) is not tuple:
+                put(self, name, _identifiers(name, ids))
         if len(self.derived_from) > MAX_DERIVED_FROM:
             raise ValueError(f"derived_from: must have at most {MAX_DERIVED_FROM} ids")
         if self.source is not None:
@@ -97,7 +100,8 @@ class Memory:
         updated: datetime | None = self.updated_at
         put(self, "updated_at", checks.optional_instant("updated_at", updated) or self.created_at)
         for name in ("expires_at", "valid_from", "invalid_at"):
-            put(self, name, checks.optional_instant(name, getattr(self, name)))
+            if (given := getattr(self, name)) is not None:
+                put(self, name, checks.instant(name, given))
         if self.updated_at < self.created_at:
             raise ValueError("updated_at: must not be before created_at")
         if self.expires_at is not None and self.expires_at <= self.created_at:
@@ -131,6 +135,8 @@ def _identifiers(name: str, values: object) -> tuple[str, ...]:
 
 
 def _member(name: str, kind: type[_Enum], value: object) -> _Enum:
+    if type(value) is kind:
+        return value
     try:
         return kind(str(value))
     except ValueError:

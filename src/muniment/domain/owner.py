@@ -26,8 +26,8 @@ class MemoryOwner:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tenant_id", checks.identifier("tenant_id", self.tenant_id))
         for name in ("project_id", "user_id", "principal_id", "session_id", "run_id"):
-            value = checks.optional_identifier(name, getattr(self, name))
-            object.__setattr__(self, name, value)
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, checks.identifier(name, value))
 
 
 def owner_user(owner: MemoryOwner) -> str | None:

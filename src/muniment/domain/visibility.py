@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 
 from muniment.domain.owner import MemoryOwner, owner_field
 from muniment.domain.scope import MemoryScope, scope_owner_fields
@@ -24,6 +25,7 @@ def visible_to(memory_scope: MemoryScope, memory_owner: MemoryOwner, caller: Mem
     return True
 
 
+@lru_cache(maxsize=4_096)
 def audience_key(scope: MemoryScope, owner: MemoryOwner) -> str | None:
     """The audience of `scope` under `owner`; None where the owner lacks a field it keys on."""
     values = [owner_field(owner, name) for name in scope_owner_fields(scope)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from muniment.domain import checks
@@ -99,6 +100,7 @@ def entry_of(memory: Memory) -> MemoryEntry:
     )
 
 
+@lru_cache(maxsize=4_096)
 def _spelled(realm: RealmKey) -> Scope | RealmKey:
     try:
         return Scope(realm.tenant, realm.subject, realm.agent, realm.session)
@@ -106,6 +108,7 @@ def _spelled(realm: RealmKey) -> Scope | RealmKey:
         return realm
 
 
+@lru_cache(maxsize=4_096)
 def place_of(realm: RealmKey) -> tuple[MemoryScope, MemoryOwner]:
     """Where `add` puts an entry: with subject and session SESSION, with a subject USER, of a
     tenant alone TENANT. With an agent or session and no subject the owner has no user, so that

@@ -76,6 +76,8 @@ def checked_memory(memory: Memory, max_text_bytes: int = MAX_TEXT_BYTES) -> tupl
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
     """InvalidEntryError over 4096 bytes as JSON, 8 deep, or 1000 values."""
+    if not metadata:
+        return
     depth, values = _extent(metadata)
     if depth > MAX_METADATA_DEPTH:
         raise InvalidEntryError(f"metadata: must be nested at most {MAX_METADATA_DEPTH} deep")

@@ -55,6 +55,8 @@ def _optional_instant(stored: int | None) -> datetime | None:
 
 def dumps(value: object) -> str:
     """Compact JSON, for a column."""
+    if not value and isinstance(value, (tuple, Mapping)):
+        return "[]" if isinstance(value, tuple) else "{}"
     return json.dumps(thaw(value), ensure_ascii=False, separators=(",", ":"))
 
 

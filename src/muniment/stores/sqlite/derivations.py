@@ -25,10 +25,9 @@ _TRUST = tuple(Trust)
 
 def seen_by(owner: MemoryOwner) -> SourceFinder:
     """Finds what `owner` as the caller may see: nothing expired."""
-    keys = json_list(audiences(owner))
 
     def find(change: Change, ids: Sequence[str]) -> list[Row]:
-        values = (json_list(ids), keys, micros(change.now))
+        values = (json_list(ids), json_list(audiences(owner)), micros(change.now))
         return change.db.execute(SQL["visible_sources"], values).fetchall()
 
     return find

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ Answer = TypeVar("Answer")
 Job = Callable[[apsw.Connection], Answer]
 
 _MOST_IN_ONE_COMMIT = 256
+_PATIENCE = 0.5
+"""The share of the last commit's time for which the next one waits to be shared as well."""
+_MOST_PATIENT_SECONDS = 0.005
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class Writer:
         self._lock = threading.Lock()
         self._closed = False
         self.commits = 0
+        self._shared, self._patience = 1, 0.0
         self._thread = threading.Thread(target=self._run, name="muniment-writer", daemon=True)
         self._thread.start()
 
@@ -83,10 +88,16 @@ class Writer:
                 return
 
     def _next_batch(self) -> list[_Waiting | None]:
+        """What waits, and what is about to: writers that shared the last commit come again, and
+        waiting a part of a commit's time for them saves a whole one."""
         batch = [self._waiting.get()]
+        latest = time.perf_counter() + self._patience
         with contextlib.suppress(queue.Empty):
             while len(batch) < _MOST_IN_ONE_COMMIT:
-                batch.append(self._waiting.get_nowait())
+                late = len(batch) >= self._shared or time.perf_counter() >= latest
+                wait = 0.0 if late else latest - time.perf_counter()
+                batch.append(self._waiting.get(timeout=max(wait, 0.0)))
+        self._shared = len(batch)
         return batch
 
     def _admitted(self, batch: list[_Waiting]) -> list[_Waiting]:
@@ -108,6 +119,7 @@ class Writer:
                 self._connection.execute("BEGIN IMMEDIATE")
                 for one in batch:
                     self._attempt(one, done)
+                begun = time.perf_counter()
                 self._connection.execute("COMMIT")
         except Exception as error:
             self._roll_back()
@@ -116,6 +128,8 @@ class Writer:
                     one.future.set_exception(error)
             return
         self.commits += 1
+        took = time.perf_counter() - begun
+        self._patience = min(_PATIENCE * took, _MOST_PATIENT_SECONDS)
         if self._outbox is not None:
             self._outbox.settle(self._connection)
         for future, answer in done:
