@@ -376,6 +376,19 @@ async def test_the_event_loop_goes_on_while_the_log_is_locked(path: Path, log: P
     assert _events(log) == [("memory.saved", "a")]
 
 
+async def test_a_file_that_has_a_log_and_is_opened_without_it_says_so(
+    path: Path, log: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with AsyncSQLiteStore(path) as store:
+        await store.memories.save(_fact("a"))
+    async with AsyncSQLiteStore(path, audit=log) as store:
+        await store.memories.save(_fact("b"))
+    assert caplog.text == ""
+    async with AsyncSQLiteStore(path) as store:
+        await store.memories.save(_fact("c"))
+    assert "changes are not recorded" in caplog.text
+
+
 async def test_without_a_log_nothing_is_kept_for_one(path: Path) -> None:
     async with AsyncSQLiteStore(path) as store:
         await store.memories.save(_fact("a"))

@@ -25,7 +25,7 @@ from muniment.stores.sqlite.engine import Engine
 from muniment.stores.sqlite.errors import NoRoomError
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
 from muniment.stores.sqlite.journal import settle
-from muniment.stores.sqlite.outbox import Outbox
+from muniment.stores.sqlite.outbox import Outbox, warn_without_log
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import store_served
 
@@ -63,9 +63,7 @@ class Core:
         self.audit = audit_log(audit)
         self.outbox = None if self.audit is None else Outbox(self.audit)
         self._keep = None if self.outbox is None else self.outbox.put
-        self.engine = Engine(
-            path, synchronous=synchronous, checks=self._require_same_model, outbox=self.outbox
-        )
+        self.engine = Engine(path, synchronous=synchronous, checks=self._checks, outbox=self.outbox)
         self.images = Images(image_bytes)
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)
@@ -184,6 +182,11 @@ class Core:
         if self._model is not None:
             db.execute(SQL["record_setting"], (_MODEL, self._model))
         return width
+
+    def _checks(self, db: apsw.Connection) -> None:
+        self._require_same_model(db)
+        if self.outbox is None:
+            warn_without_log(db)
 
     def _require_same_model(self, db: apsw.Connection) -> None:
         if self.reindexing:

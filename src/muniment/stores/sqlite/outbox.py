@@ -138,6 +138,12 @@ class Outbox:
             db.execute(SQL["record_setting"], (_ANCHOR, reached.to_text()))
 
 
+def warn_without_log(db: apsw.Connection) -> None:
+    """Say so where a file that has a log is opened without one."""
+    if anchor(db) != BEGINNING or waiting(db, 1):
+        _log.warning("the file has an audit log and is open without it: changes are not recorded")
+
+
 def waiting(db: apsw.Connection, limit: int) -> dict[int, AuditEntry]:
     """The oldest entries by their place in the outbox."""
     rows: list[Any] = db.execute(SQL["waiting_outbox"], (limit,)).fetchall()
