@@ -103,4 +103,4 @@ class Writer:
         self._file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
         operation = {"op": "import", "texts": texts, "session": session}
         with self._doing(operation):
-            self._store.import_file(self._realm, self._file)
+            self._store.import_file(self._place(session), self._file)

@@ -205,6 +205,11 @@ def _tear(log: Path) -> None:
     log.write_bytes(log.read_bytes()[:-20])
 
 
+def _tear_to_its_first_bytes(log: Path) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]) + lines[-1][:4])
+
+
 def _nest(log: Path) -> None:
     log.write_bytes(log.read_bytes() + b"[" * 60_000 + b"\n")
 
@@ -213,6 +218,7 @@ _DAMAGE: dict[str, Any] = {
     "an edited record": _spoil_middle,
     "the last record cut off": _cut_off,
     "a torn last line": _tear,
+    "a last line of four bytes": _tear_to_its_first_bytes,
     "60,000 brackets": _nest,
     "emptied": lambda log: log.write_bytes(b""),
     "deleted": Path.unlink,
@@ -443,3 +449,23 @@ async def test_a_log_that_is_damaged_in_itself_is_not_gone_on_with(path: Path, l
     async with AsyncSQLiteStore() as store:
         with pytest.raises(MemoryConfigurationError, match="no log"):
             await store.restart_audit()
+
+
+async def test_a_damaged_anchor_refuses_writes_and_lets_erase_until_it_is_given_up(
+    path: Path, log: Path
+) -> None:
+    async with AsyncSQLiteStore(path, audit=log) as store:
+        await store.memories.save(_fact("a"))
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE setting SET value = '{}' WHERE name = 'audit_anchor'")
+    connection.close()
+    async with AsyncSQLiteStore(path, audit=log) as store:
+        await _refused(store)
+        assert await store.memories.get(ANA, "a") is not None
+        assert (await store.erase(Scope("acme"))).entries == 1
+        checked = await store.verify_audit()
+        assert checked is not None
+        assert "anchor" in (checked.error or "")
+        assert await store.restart_audit()
+        await store.memories.save(_fact("b"))
+    assert disagreements(path, log) == []

@@ -222,8 +222,15 @@ class HeldLog:
             if not broken.torn:
                 raise
             tail, torn = broken.sound, broken
+            self._require_all_of(tail, since, self._log.vouched)
         records = list(_chained(tail, self._missing(entries, since.tail, tail)))
         return self._log._write(self._descriptor, tail, records, torn)
+
+    def _require_all_of(self, sound: Tail, *anchors: Anchor) -> None:
+        """BrokenChain where the torn line is what is left of a record that was there."""
+        with open(self._descriptor, "rb", closefd=False) as stream:
+            for anchor in anchors:
+                anchor.require_continued(stream, sound)
 
     def _missing(
         self, entries: Sequence[AuditEntry], since: Tail, tail: Tail

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from muniment.errors import AuditError
 from muniment.governance.audit_chain import BrokenChain, Tail, still_ends_with
 from muniment.governance.audit_file import Stamp
 
@@ -28,12 +29,15 @@ class Anchor:
 
     @classmethod
     def of_text(cls, text: str | None) -> Anchor:
-        """The inverse of `to_text`; the beginning where there is no text."""
+        """The inverse of `to_text`; the beginning where there is no text. AuditError."""
         if text is None:
             return cls()
-        fields: dict[str, Any] = json.loads(text)
-        stamp = fields["stamp"]
-        return cls(Tail(**fields["tail"]), None if stamp is None else Stamp(**stamp))
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            stamp = fields["stamp"]
+            return cls(Tail(**fields["tail"]), None if stamp is None else Stamp(**stamp))
+        except (ValueError, TypeError, KeyError):
+            raise AuditError("the store's anchor of the audit log is damaged") from None
 
     def is_prefix(self, stream: BinaryIO, stamp: Stamp) -> bool:
         """Whether the file only grew since, as far as its stamp and our last record tell."""

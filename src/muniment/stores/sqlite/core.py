@@ -10,9 +10,9 @@ from typing import TypeVar, cast
 
 import apsw
 
-from muniment.errors import MemoryConfigurationError, MemoryStoreError
+from muniment.errors import AuditError, MemoryConfigurationError, MemoryStoreError
 from muniment.evidence.vectors import pack_vector
-from muniment.governance.audit import AuditLog, audit_log
+from muniment.governance.audit import GENESIS, AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult, verify_for_store
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
@@ -115,7 +115,10 @@ class Core:
         if self.audit is None or self.outbox is None:
             return None
         path, outbox = self.audit.path, self.outbox
-        anchor, waiting = await self.engine.apart_async(outbox.reach)
+        try:
+            anchor, waiting = await self.engine.apart_async(outbox.reach)
+        except AuditError as error:
+            return VerifyResult(False, 0, GENESIS, str(error))
         return await in_thread(
             lambda: verify_for_store(path, anchor.tail, waiting=waiting, receipt=receipt)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -53,14 +53,14 @@ class Outbox:
         error = self.fault(db)
         if error is not None:
             _log.warning("the store can be read and erased from, not written to: %s", error)
-        elif waiting(db, 1):
+        elif count(db):
             self.drain(db)
 
     def fault(self, db: apsw.Connection) -> AuditError | None:
         """Why the log could take no record now; None where it can."""
         error = self._unfit(db)
         # What waits may complete the line that a killed process left torn.
-        if error is not None and waiting(db, 1) and self._drained(db) is None:
+        if error is not None and count(db) and self._drained(db) is None:
             error = self._unfit(db)
         return error
 
@@ -68,21 +68,23 @@ class Outbox:
         """Append what waits and remove it here; False, with a WARNING, where that fails."""
         error = self._drained(db)
         if error is not None:
-            ids = [entry.id for entry in waiting(db, _IDS_SHOWN).values()]
-            _log.warning("audit records wait in the outbox (%s): %s", error, ", ".join(ids))
+            ids = ", ".join(str(row[0]) for row in db.execute(SQL["outbox_ids"], (_IDS_SHOWN,)))
+            _log.warning("audit records wait in the outbox (%s): %s", error, ids)
         return error is None
 
     def reach(self, db: apsw.Connection) -> tuple[Anchor, int]:
         """Drain; the file's anchor, and how many entries still wait."""
         self.drain(db)
-        return anchor(db), int(db.execute(SQL["count_outbox"]).get)
+        return anchor(db), count(db)
 
     def restart(self, db: apsw.Connection, now: datetime) -> bool:
         """Go on with the log as it is now; False where it continues from the anchor anyway.
 
         What waits goes into it, and then a record of the anchor that was given up.
         """
-        before, accepted = anchor(db), self._log.accept()
+        before, accepted = BEGINNING, self._log.accept()
+        with suppress(AuditError):  # a damaged anchor is given up too, whatever it said
+            before = anchor(db)
         self._continued = False
         if self._unfit(db) is None:
             return False
@@ -101,18 +103,17 @@ class Outbox:
 
     def _unfit(self, db: apsw.Connection) -> AuditError | None:
         try:
-            if self._continued:
-                self._log.require_sound()
-            else:
-                self._log.require_sound(anchor(db))
-        except AuditError as error:
-            return error
+            with store_errors():
+                since = BEGINNING if self._continued else anchor(db)
+            self._log.require_sound(since)
+        except (AuditError, MemoryStoreError) as error:
+            return AuditError(str(error))
         self._continued = True
         if not self._own:
             self._floor = self._log.vouched
         return None
 
-    def _drained(self, db: apsw.Connection) -> AuditError | MemoryStoreError | None:
+    def _drained(self, db: apsw.Connection) -> Exception | None:
         try:
             with store_errors(), self._log.held() as log:
                 size = _AT_ONCE
@@ -121,8 +122,8 @@ class Outbox:
                     size = len(entries)
                     if entries:
                         self._move(db, log, entries)
-        except (AuditError, MemoryStoreError) as error:
-            return error
+        except (AuditError, MemoryStoreError, ValueError) as error:
+            return error  # the change is made, whatever is wrong here: its record waits
         self._own.clear()
         return None
 
@@ -140,8 +141,13 @@ class Outbox:
 
 def warn_without_log(db: apsw.Connection) -> None:
     """Say so where a file that has a log is opened without one."""
-    if anchor(db) != BEGINNING or waiting(db, 1):
+    if db.execute(SQL["setting"], (_ANCHOR,)).fetchone() is not None or count(db):
         _log.warning("the file has an audit log and is open without it: changes are not recorded")
+
+
+def count(db: apsw.Connection) -> int:
+    """How many entries wait."""
+    return int(db.execute(SQL["count_outbox"]).get)
 
 
 def waiting(db: apsw.Connection, limit: int) -> dict[int, AuditEntry]:

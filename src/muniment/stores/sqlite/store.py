@@ -22,7 +22,7 @@ from muniment.stores.driven import in_thread
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.rows import micros
-from muniment.stores.sqlite import realms
+from muniment.stores.sqlite import outbox, realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
 from muniment.stores.sqlite.core import Clock, Core
 from muniment.stores.sqlite.entries import SQLiteEntries
@@ -33,7 +33,6 @@ from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.service import SQLiteService
-from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import served_on
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 
@@ -237,9 +236,7 @@ class AsyncSQLiteStore:
 
         `audit_waiting` is the number of records that are not in the log yet.
         """
-        waiting = await self._core.engine.read_async(
-            lambda db: int(db.execute(SQL["count_outbox"]).get)
-        )
+        waiting = await self._core.engine.read_async(outbox.count)
         return {
             "store": "sqlite",
             "sqlite": apsw.sqlite_lib_version(),

@@ -9,3 +9,6 @@ DELETE FROM outbox WHERE seq IN (SELECT value FROM json_each(?1));
 
 -- name: count_outbox
 SELECT count(*) FROM outbox;
+
+-- name: outbox_ids
+SELECT id FROM outbox ORDER BY seq LIMIT ?1;
