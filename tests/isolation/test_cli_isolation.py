@@ -133,6 +133,19 @@ def test_governing_another_owner_counts_and_changes_nothing_of_anas(
     assert everything_of_ana(call, memory_id) == before
 
 
+@pytest.mark.parametrize("other", [other for other in OTHERS if other])
+def test_an_export_holds_and_an_import_adds_nothing_of_anas(
+    call: Call, memory_id: str, other: tuple[str, ...]
+) -> None:
+    before = everything_of_ana(call, memory_id)
+    assert json.loads(call("export", *other, "--json")[1]) == {"count": 0, "entries": []}
+    assert "kayak" not in call("export", *other)[1]
+    assert call("export", "anas", *ANA)[0] == 0
+    assert call("import", "anas", *other)[0] == 2, "somebody else's file is not mine"
+    assert json.loads(call("export", *other, "--json")[1])["count"] == 0
+    assert everything_of_ana(call, memory_id) == before
+
+
 def test_the_same_answer_is_given_for_an_owner_that_is_not_there(
     call: Call, memory_id: str
 ) -> None:

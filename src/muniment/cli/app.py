@@ -18,6 +18,7 @@ from muniment.cli import (
     reindexing,
     serving,
     sessions,
+    transferring,
     using,
 )
 from muniment.cli.demo import demo
@@ -46,6 +47,8 @@ app.command(rich_help_panel=_REMEMBER)(finding.context)
 app.command(rich_help_panel=_REMEMBER)(adding.history)
 app.add_typer(sessions.app, name="sessions", rich_help_panel=_REMEMBER)
 app.command("import-chats", rich_help_panel=_REMEMBER)(importing_chats.import_chats)
+app.command(rich_help_panel=_GOVERN)(transferring.export)
+app.command("import", rich_help_panel=_GOVERN)(transferring.import_)
 app.command(rich_help_panel=_GOVERN)(erasing.erase)
 app.command(rich_help_panel=_GOVERN)(erasing.sweep)
 app.command(rich_help_panel=_GOVERN)(erasing.compact)
