@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import Any
 
-import httpx2
+from aiohttp import ClientSession, TCPConnector
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
@@ -29,7 +29,8 @@ from muniment.server.upstream import ChatModel
 from muniment.wiring import open_memory
 
 _STREAMED = frozenset({"/v1/memory/import"})
-_CONNECT_SECONDS = 5.0
+_KEPT_SECONDS = 4.0  # servers commonly close after 5
+_LINE_BYTES = 1 << 20
 _turns = logging.getLogger("muniment.turn")
 
 
@@ -62,7 +63,7 @@ async def _running(
 ) -> AsyncIterator[None]:
     """Open what the routes work with; close it in reverse, the completions under way first."""
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(_http_client(settings.max_concurrency))
+        client = await stack.enter_async_context(_http_client())
         keys = keys_for(settings.auth, client) if settings.auth.mode == "jwt" else None
         app.state.authenticator = Authenticator(settings.auth, keys)
         memory = await stack.enter_async_context(open_memory(settings.memory.database_url))
@@ -116,10 +117,10 @@ def _version() -> str:
         return "0"
 
 
-def _http_client(connections: int) -> httpx2.AsyncClient:
-    limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-    timeout = httpx2.Timeout(60.0, connect=_CONNECT_SECONDS, pool=_CONNECT_SECONDS)
-    return httpx2.AsyncClient(limits=limits, timeout=timeout, follow_redirects=False)
+def _http_client() -> ClientSession:
+    """For the model and the key set. Requests are bounded before they get here."""
+    connector = TCPConnector(limit=0, keepalive_timeout=_KEPT_SECONDS)
+    return ClientSession(connector=connector, read_bufsize=_LINE_BYTES)
 
 
 def _named(place: str | None) -> object | None:

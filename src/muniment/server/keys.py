@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import httpx2
 import jwt
+from aiohttp import ClientError, ClientSession
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -21,6 +21,7 @@ STALE_SECONDS = 24 * 3600.0
 PAUSE_SECONDS = 10.0
 _FETCH_SECONDS = 5.0
 _MOST_BYTES = 1 << 20
+_OK = 200
 _LEAST_RSA_BITS = 2048
 _CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _log = logging.getLogger("muniment.server.keys")
@@ -61,7 +62,7 @@ class PublishedKeys:
     def __init__(
         self,
         url: str,
-        client: httpx2.AsyncClient,
+        client: ClientSession,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -109,7 +110,7 @@ class PublishedKeys:
             try:
                 self._keys = await self._fetch()
                 self._fetched = self._clock()
-            except (httpx2.HTTPError, ValueError, jwt.PyJWTError) as error:
+            except (ClientError, TimeoutError, ValueError, jwt.PyJWTError) as error:
                 _log.warning("the key set cannot be fetched (%s)", type(error).__name__)
             self._require_usable()
 
@@ -135,9 +136,10 @@ class PublishedKeys:
 
     async def _body(self) -> bytes:
         body = b""
-        async with self._client.stream("GET", self._url) as response:
-            response.raise_for_status()
-            async for part in response.aiter_bytes():
+        async with self._client.get(self._url, allow_redirects=False) as response:
+            if response.status != _OK:
+                raise ValueError("the key set is not there")
+            async for part in response.content.iter_any():
                 body += part
                 if len(body) > _MOST_BYTES:
                     raise ValueError("the key set is too large")
@@ -173,7 +175,7 @@ def algorithms_of(pem: str) -> tuple[str, ...]:
     raise ValueError("must be an RSA, P-256, P-384, P-521 or Edwards key")
 
 
-def keys_for(settings: AuthSettings, client: httpx2.AsyncClient) -> Keys:
+def keys_for(settings: AuthSettings, client: ClientSession) -> Keys:
     """Where the keys of `settings` (mode jwt) come from."""
     if settings.jwks_url is not None:
         return PublishedKeys(settings.jwks_url, client)

@@ -48,5 +48,5 @@ def warn(settings: ServerSettings) -> None:
 
 def _configure_logging() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_FORMAT)
-    for noisy in ("httpx2", "httpcore2", "httpx", "openai"):
+    for noisy in ("aiohttp", "httpx2", "openai"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import httpx2
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
+from aiohttp.client_exceptions import ServerDisconnectedError
 
 from muniment.server.problems import Problem
 from muniment.settings import ModelSettings
@@ -15,7 +17,10 @@ from muniment.settings import ModelSettings
 Message = dict[str, Any]
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+_OK = 200
 _MOST_BYTES = 16 << 20
+_CONNECT_SECONDS = 10.0
+_DRAIN_SECONDS = 0.2
 _RETRY_SECONDS = 5
 _LONGEST_RETRY = 3600
 _REFUSED = (400, 404, 413, 415, 422)
@@ -24,21 +29,23 @@ _REFUSED = (400, 404, 413, 415, 422)
 class ChatModel:
     """A chat-completions endpoint. Failures are Problems that repeat nothing the model said:
     502 broken, 503 refuses our key or is overloaded, 504 too slow, 429 too many requests, 422
-    the request was refused."""
+    the request was refused. The configured time bounds a whole reply, or a silence in a stream."""
 
-    def __init__(self, client: httpx2.AsyncClient, settings: ModelSettings) -> None:
+    def __init__(self, client: ClientSession, settings: ModelSettings) -> None:
         base = (settings.base_url or DEFAULT_BASE_URL).rstrip("/")
         self.name = settings.name
         self._url = f"{base}/chat/completions"
         self._client = client
         self._headers = {"Authorization": f"Bearer {settings.api_key or 'none'}"}
-        self._timeout = settings.timeout_seconds
+        seconds = settings.timeout_seconds
+        self._whole = ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
+        self._silence = ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=seconds)
 
     async def complete(self, messages: Sequence[Message], options: Message) -> Message:
         """The whole reply, which has a choice with a message."""
         body = b""
-        async with self._sent(messages, options) as response:
-            async for part in response.aiter_bytes():
+        async with self._sent(messages, options, self._whole) as response:
+            async for part in response.content.iter_any():
                 body += part
                 if len(body) > _MOST_BYTES:
                     raise _broken()
@@ -50,12 +57,14 @@ class ChatModel:
     async def stream(self, messages: Sequence[Message], options: Message) -> AsyncIterator[Message]:
         """The reply's chunks; Problem where it breaks off before its end."""
         finished = False
-        async with self._sent(messages, {**options, "stream": True}) as response:
-            async for line in response.aiter_lines():
-                if not line.startswith("data:"):
+        asked = {**options, "stream": True}
+        async with self._sent(messages, asked, self._silence) as response:
+            async for line in response.content:
+                if not line.startswith(b"data:"):
                     continue
                 data = line[5:].strip()
-                if data == "[DONE]":
+                if data == b"[DONE]":
+                    await _drain(response)
                     return
                 chunk = _object(data)
                 if "error" in chunk:
@@ -67,29 +76,38 @@ class ChatModel:
 
     @asynccontextmanager
     async def _sent(
-        self, messages: Sequence[Message], options: Message
-    ) -> AsyncIterator[httpx2.Response]:
-        request = self._client.build_request(
-            "POST",
-            self._url,
-            json={**options, "model": self.name, "messages": list(messages)},
-            headers=self._headers,
-            timeout=self._timeout,
-        )
+        self, messages: Sequence[Message], options: Message, limits: ClientTimeout
+    ) -> AsyncIterator[ClientResponse]:
+        body = {**options, "model": self.name, "messages": list(messages)}
         try:
-            response = await self._client.send(request, stream=True)
-            try:
-                if response.status_code != 200:
+            async with await self._posted(body, limits) as response:
+                if response.status != _OK:
                     raise _refusal(response)
                 yield response
-            finally:
-                await response.aclose()
-        except httpx2.PoolTimeout:
-            raise Problem(503, "model-busy", "too many calls of the model", retry_after=1) from None
-        except httpx2.TimeoutException:
+        except TimeoutError:
             raise Problem(504, "model-timeout", "the model took too long") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError):
+        except (ClientError, ValueError):
             raise _broken() from None
+
+    async def _posted(self, body: Message, limits: ClientTimeout) -> ClientResponse:
+        """The response's head. A kept connection that the model had closed meanwhile is replaced
+        once: nothing was answered on it."""
+        try:
+            return await self._post(body, limits)
+        except ServerDisconnectedError:
+            return await self._post(body, limits)
+
+    async def _post(self, body: Message, limits: ClientTimeout) -> ClientResponse:
+        return await self._client.post(
+            self._url, json=body, headers=self._headers, timeout=limits, allow_redirects=False
+        )
+
+
+async def _drain(response: ClientResponse) -> None:
+    """Read on to the end, which is there already, so that the connection can be used again."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            await response.content.readany()
 
 
 def first_choice(reply: Message) -> Message:
@@ -113,8 +131,8 @@ def _broken() -> Problem:
     return Problem(502, "model-broken", "the model's answer broke off or cannot be read")
 
 
-def _refusal(response: httpx2.Response) -> Problem:
-    status = response.status_code
+def _refusal(response: ClientResponse) -> Problem:
+    status = response.status
     if status == 429:
         wait = _retry_after(response)
         return Problem(429, "model-rate", "the model takes no more requests now", retry_after=wait)
@@ -128,6 +146,6 @@ def _refusal(response: httpx2.Response) -> Problem:
     return Problem(502, "model-broken", f"the model failed ({status})")
 
 
-def _retry_after(response: httpx2.Response) -> int:
+def _retry_after(response: ClientResponse) -> int:
     stated = response.headers.get("retry-after", "")
     return min(int(stated[:9]), _LONGEST_RETRY) if stated.isdigit() else _RETRY_SECONDS
