@@ -64,7 +64,7 @@ def _service(folder: Path, model: str, embedder: str, url: str | None) -> Iterat
     }
     with log.open("wb") as output:
         command = [sys.executable, "-m", "muniment", "serve"]
-        process = subprocess.Popen(command, env=environment, stderr=output)
+        process = subprocess.Popen(command, env=environment, stderr=output)  # noqa: S603
     try:
         yield _port(log)
     finally:

@@ -177,7 +177,9 @@ class ConversationMessageStore(Protocol):
     under a used id is an InvalidEntryError."""
 
     async def append_messages(
-        self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
+        self,
+        identity: ConversationIdentity,
+        messages: Sequence[ConversationMessage],
     ) -> None: ...
 
     async def recent_messages(
@@ -268,6 +270,21 @@ class KeyedRequest:
     question_id: str
     answer_id: str | None = None
     envelope: str | None = None
+
+
+class LeasedAppends(Protocol):
+    """Appending that stops with the session's lease, so that nothing brings back a session that
+    was deleted meanwhile."""
+
+    async def append_messages(
+        self,
+        identity: ConversationIdentity,
+        messages: Sequence[ConversationMessage],
+        *,
+        lease: str | None = None,
+    ) -> None:
+        """Append; with `lease` NotFoundError where that holder has the session no more."""
+        ...
 
 
 class ServiceRecords(Protocol):

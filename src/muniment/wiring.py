@@ -34,6 +34,7 @@ from muniment.ports import (
     ConversationMessageStore,
     ConversationSessions,
     FactStore,
+    LeasedAppends,
     MemoryEmbedder,
     MemoryIndex,
     MemoryModel,
@@ -65,7 +66,7 @@ class Memories(MemoryRepository, MemoryIndex, MemoryPages, FactStore, Protocol):
 
 
 class Conversations(
-    ConversationMessageStore, ConversationSessions, ConversationDirectory, Protocol
+    LeasedAppends, ConversationMessageStore, ConversationSessions, ConversationDirectory, Protocol
 ):
     """A store's conversation face."""
 

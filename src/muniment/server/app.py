@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import ClientSession, TCPConnector
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.telemetry import TelemetryConfig
 
 from muniment.errors import MemoryConfigurationError
 from muniment.server.completions.citations import as_retriever
@@ -29,6 +30,8 @@ from muniment.server.upstream import ChatModel
 from muniment.wiring import open_memory
 
 _STREAMED = frozenset({"/v1/memory/import"})
+# The framework's own telemetry logs what exceptions say, and that may be a user's text.
+_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
 _KEPT_SECONDS = 4.0  # servers commonly close after 5
 _LINE_BYTES = 1 << 20
 _turns = logging.getLogger("muniment.turn")
@@ -48,7 +51,7 @@ def create_app(settings: ServerSettings, *, retriever: object | None = None) -> 
         async with _running(app, settings, metrics, found):
             yield
 
-    app = FastAPI(title="Muniment", lifespan=lifespan)
+    app = FastAPI(title="Muniment", lifespan=lifespan, telemetry=_NO_TELEMETRY)
     _add_routes(app)
     install_problems(app)
     app.add_middleware(CrowdingMiddleware, limit=settings.max_concurrency)

@@ -26,6 +26,7 @@ def serve(settings: ServerSettings) -> None:
         port=settings.port,
         access_log=False,  # its lines hold paths, and those hold ids
         server_header=False,
+        proxy_headers=False,  # nothing is decided by a client's address
         log_config=None,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
@@ -47,6 +48,6 @@ def warn(settings: ServerSettings) -> None:
 
 
 def _configure_logging() -> None:
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_FORMAT)
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=_FORMAT, force=True)
     for noisy in ("aiohttp", "httpx2", "openai"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

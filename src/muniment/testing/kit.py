@@ -20,6 +20,7 @@ from muniment.ports import (
     ConversationMessageStore,
     ConversationSessions,
     FactStore,
+    LeasedAppends,
     MemoryCandidates,
     MemoryEmbedder,
     MemoryIndex,
@@ -38,7 +39,7 @@ class Memories(MemoryRepository, MemoryIndex, MemoryPages, MemoryCandidates, Fac
 
 
 class Conversations(
-    ConversationMessageStore, ConversationSessions, ConversationDirectory, Protocol
+    LeasedAppends, ConversationMessageStore, ConversationSessions, ConversationDirectory, Protocol
 ):
     """The conversation face of a store."""
 

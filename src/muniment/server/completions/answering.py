@@ -129,6 +129,9 @@ class Stream:
 
     async def _put(self, item: Chunk | Problem | None) -> None:
         """Wait for the client to take what is there; one that takes nothing has left."""
+        if not self._queue.full():
+            self._queue.put_nowait(item)
+            return
         async with asyncio.timeout(self.exchange.services.settings.client_seconds):
             await self._queue.put(item)
 

@@ -92,8 +92,10 @@ class Exchange:
         saved, title = False, None
         try:
             async with self._bounded():
-                saved = self.stored and await self._store_answer(answer, citations)
-                title = await self._titled(saved and self.first and not answer.partial)
+                message = await self._store_answer(answer, citations)
+                saved = message is not None
+                titling = self._titled(saved and self.first and not answer.partial)
+                title, _ = await asyncio.gather(titling, self._finish(message, answer))
         except Exception as error:
             self._degraded("answer", error)
         finally:
@@ -101,12 +103,12 @@ class Exchange:
         session = self.identity.session_id
         return Kept(session, title, saved and not answer.partial, citations, self.run_id)
 
-    async def _store_answer(self, answer: Answer, citations: list[dict[str, Any]]) -> bool:
-        if not answer.content.strip() and not answer.tool_calls:
-            return False
-        if not await self.lease.held():  # deleted meanwhile: an answer must not bring it back
-            self.services.metrics.degraded("session-gone")
-            return False
+    async def _store_answer(
+        self, answer: Answer, citations: list[dict[str, Any]]
+    ) -> ConversationMessage | None:
+        """The stored message; None where there is nothing to store."""
+        if not self.stored or not (answer.content.strip() or answer.tool_calls):
+            return None
         message = self._message(
             new_message_id(),
             ConversationRole.ASSISTANT,
@@ -115,16 +117,20 @@ class Exchange:
             citations_json=json.dumps(citations) if citations else None,
             partial=answer.partial,
         )
-        await self._conversations.append_messages(self.identity, [message])
-        if self.key is not None and not answer.partial:
-            await self.services.memory.store.service.finish(
-                self.identity.tenant_id,
-                self.identity.user_id,
-                self.key,
-                answer_id=message.message_id,
-                envelope=json.dumps(answer.envelope or {}),
-            )
-        return True
+        # With the lease: an answer must not bring back a session that was deleted meanwhile.
+        await self._conversations.append_messages(self.identity, [message], lease=self.lease.holder)
+        return message
+
+    async def _finish(self, message: ConversationMessage | None, answer: Answer) -> None:
+        if self.key is None or message is None or answer.partial:
+            return
+        await self.services.memory.store.service.finish(
+            self.identity.tenant_id,
+            self.identity.user_id,
+            self.key,
+            answer_id=message.message_id,
+            envelope=json.dumps(answer.envelope or {}),
+        )
 
     async def _titled(self, first: bool) -> str | None:
         title = title_of(self.question)

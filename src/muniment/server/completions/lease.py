@@ -22,13 +22,13 @@ class SessionLease:
         self._records = records
         self._identity = identity
         self._seconds = seconds
-        self._holder = new_message_id()
+        self.holder = new_message_id()
         self._keeper: asyncio.Task[None] | None = None
 
     async def take(self) -> None:
         """Take the session; Problem 409 with Retry-After where another has it."""
         wait = await self._records.acquire(
-            self._identity, holder=self._holder, ttl_seconds=self._seconds
+            self._identity, holder=self.holder, ttl_seconds=self._seconds
         )
         if wait > 0:
             # The other is likely done long before its lease would end.
@@ -43,7 +43,7 @@ class SessionLease:
     async def held(self) -> bool:
         """Whether the session is still there and still ours."""
         return await self._records.renew(
-            self._identity, holder=self._holder, ttl_seconds=self._seconds
+            self._identity, holder=self.holder, ttl_seconds=self._seconds
         )
 
     async def give_back(self) -> None:
@@ -52,7 +52,7 @@ class SessionLease:
             self._keeper.cancel()
         with contextlib.suppress(MemoryStoreError, TimeoutError):
             async with asyncio.timeout(self._seconds):
-                await self._records.release(self._identity, holder=self._holder)
+                await self._records.release(self._identity, holder=self.holder)
 
     async def _keep(self) -> None:
         while True:

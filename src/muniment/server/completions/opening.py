@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muniment.domain.conversation import ConversationIdentity
+from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.identifiers import new_message_id, new_session_id
+from muniment.errors import MemoryStoreError
 from muniment.ports import KeyedRequest
 from muniment.server.completions.citations import passages_for, rendered
 from muniment.server.completions.exchange import Exchange
@@ -17,6 +21,7 @@ from muniment.server.identity import Caller
 from muniment.server.problems import Problem, invalid, not_found
 from muniment.server.services import Services
 
+_log = logging.getLogger("muniment.server.completions")
 KEY_SECONDS = 24 * 3600
 
 
@@ -47,26 +52,60 @@ async def opened(asked: Asked) -> Exchange | Repeated:
     that was used for something else."""
     _require_memory_allowed(asked)
     asked.caller.project(asked.request.project_id)
-    await _require_session(asked)
-    kept = await _kept(asked, _keyed(asked))
+    kept = _keyed(asked)
+    if asked.key is not None:  # before the lease: a key may name a session of its own making
+        await _require_session(asked)
+        kept = await _kept(asked, kept)
+    services = asked.services
     identity = asked.caller.conversation(kept.session_id)
     if kept.answer_id is not None:
         return Repeated(kept, identity)
-    services = asked.services
     records = services.memory.store.service
     lease = SessionLease(records, identity, seconds=services.settings.lease_seconds)
-    await lease.take()
+    _, pairs, leased = await all_of(
+        _require_session(asked),
+        history(services.memory.conversations, identity, services.metrics),
+        _taken(lease, services),
+        undo=lease.give_back,
+    )
     try:
         kept = await _kept(asked, kept)  # the first may have been answered while we came
         if kept.answer_id is not None:
             await lease.give_back()
             return Repeated(kept, identity)
         exchange = Exchange(services, identity, lease, asked.question, kept.question_id, asked.key)
-        await _prepare(exchange, asked)
+        await _prepare(exchange, asked, pairs)
+        if leased:
+            await exchange.store_question()
     except BaseException:
         await lease.give_back()
         raise
     return exchange
+
+
+async def _taken(lease: SessionLease, services: Services) -> bool:
+    """Whether the session is ours; where the store cannot say, nothing of this will be kept."""
+    try:
+        async with asyncio.timeout(services.memory.policy.call_timeout_seconds):
+            await lease.take()
+    except (MemoryStoreError, TimeoutError) as error:
+        services.metrics.degraded("lease")
+        _log.warning("no lease, so nothing will be stored (%s)", type(error).__name__)
+        return False
+    return True
+
+
+async def all_of(
+    *calls: Coroutine[Any, Any, Any], undo: Callable[[], Awaitable[None]]
+) -> list[Any]:
+    """What the calls give, made at once. Where some fail the first one's error is raised, after
+    all have ended and `undo` has been done."""
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    failed = [each for each in found if isinstance(each, BaseException)]
+    if failed:
+        await undo()
+        raise failed[0]
+    return found
 
 
 def _require_memory_allowed(asked: Asked) -> None:
@@ -99,10 +138,9 @@ async def _kept(asked: Asked, request: KeyedRequest) -> KeyedRequest:
     return kept
 
 
-async def _prepare(exchange: Exchange, asked: Asked) -> None:
-    """Read the history, build the prompt, and store the question."""
+async def _prepare(exchange: Exchange, asked: Asked, pairs: Sequence[ConversationMessage]) -> None:
+    """Find passages, and build the prompt."""
     services, request = asked.services, asked.request
-    pairs = await history(services.memory.conversations, exchange.identity, services.metrics)
     exchange.first = not pairs
     exchange.passages = await passages_for(
         services.retriever,
@@ -123,4 +161,3 @@ async def _prepare(exchange: Exchange, asked: Asked) -> None:
         budget = services.settings.model_context_tokens
         window = within(pairs, [*leading, question], budget=budget)
     exchange.prompt = [*leading, *window, question]
-    await exchange.store_question()

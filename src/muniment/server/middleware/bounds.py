@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.server.problems import Problem
@@ -54,7 +55,7 @@ class BoundsMiddleware:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._max_body:
-                raise self._too_large()
+                raise HTTPException(413)  # what reads the body passes on this kind alone
             return message
 
         return counted

@@ -18,7 +18,7 @@ from muniment.domain.cursor import open_cursor, seal_cursor
 from muniment.domain.memory import MemoryType
 from muniment.domain.realm import realm_of
 from muniment.domain.scope import MemoryScope
-from muniment.errors import InvalidEntryError
+from muniment.errors import InvalidEntryError, NotFoundError
 from muniment.governance import events
 from muniment.governance.events import Records, conversation_realm
 from muniment.stores.embedding import RowEmbedder
@@ -38,10 +38,19 @@ class InMemoryConversations:
         self._secret = secrets.token_bytes(32)
 
     async def append_messages(
-        self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
+        self,
+        identity: ConversationIdentity,
+        messages: Sequence[ConversationMessage],
+        *,
+        lease: str | None = None,
     ) -> None:
-        """All or none of `messages`; a repeated one is ignored, a changed one refused."""
+        """All or none of `messages`; a repeated one is ignored, a changed one refused.
+
+        With `lease` only while that holder has the session: NotFoundError where it has not.
+        """
         async with self._tables.change() as change:
+            if lease is not None and self._tables.leases.get(_key(identity), ("",))[0] != lease:
+                raise NotFoundError("no such session")
             rows = self._new_rows(identity, messages)
             if not messages:
                 return

@@ -16,7 +16,7 @@ class InMemoryService:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._leases: dict[ConversationKey, tuple[str, datetime]] = {}
+        self._leases = tables.leases
         self._requests: dict[tuple[str, str, str], tuple[KeyedRequest, datetime]] = {}
         tables.on_conversation_gone.append(self._forget)
 

@@ -106,6 +106,7 @@ class Tables:
         self.conversations: dict[ConversationKey, Conversation] = {}
         self.working: dict[WorkingKey, WorkingRow] = {}
         self.images: defaultdict[str, Corpus] = defaultdict(Corpus)
+        self.leases: dict[ConversationKey, tuple[str, datetime]] = {}
         self.on_conversation_gone: list[Callable[[ConversationKey], None]] = []
         self.served = ServedCounts(clock)
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)

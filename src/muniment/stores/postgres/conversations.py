@@ -29,6 +29,7 @@ from muniment.stores.postgres.messages import (
     open_conversation,
     realm_of_talk,
 )
+from muniment.stores.postgres.service import require_lease
 from muniment.stores.postgres.session import Row, Session
 from muniment.stores.recalled import is_searchable, spoken
 from muniment.stores.rows import instant_of, memory_of, message_of
@@ -47,11 +48,16 @@ class PostgresConversations:
     # -- messages --------------------------------------------------------------------------
 
     async def append_messages(
-        self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
+        self,
+        identity: ConversationIdentity,
+        messages: Sequence[ConversationMessage],
+        *,
+        lease: str | None = None,
     ) -> None:
         """Append in order, all or none; a message already there is ignored.
 
-        InvalidEntryError where an id is in use for other content.
+        With `lease` only while that holder has the session. InvalidEntryError where an id is in
+        use for other content, NotFoundError where the lease is over.
         """
         given = list(messages)
         if not given:
@@ -60,6 +66,8 @@ class PostgresConversations:
         vectors = await self._core.embedder.many(texts)
 
         async def job(change: Change) -> None:
+            if lease is not None:
+                await require_lease(change.db, identity, lease)
             admitted = iter(await self._core.admit(change.db, vectors))
             paired = [(m, next(admitted) if is_searchable(m) else None) for m in given]
             await append_messages(change, identity, paired)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muniment.domain.conversation import ConversationIdentity
+from muniment.errors import NotFoundError
 from muniment.ports import KeyedRequest
 from muniment.stores.postgres.audiences import digest_of_parts
 from muniment.stores.postgres.core import Core
@@ -99,3 +100,10 @@ class PostgresService:
 
 def _talk(identity: ConversationIdentity) -> bytes:
     return digest_of_parts(identity.user_id, identity.session_id)
+
+
+async def require_lease(session: Session, identity: ConversationIdentity, holder: str) -> None:
+    """NotFoundError where `holder` has the session's lease no more; it stays until the commit."""
+    values = {"talk": _talk(identity), "holder": holder}
+    if await session.one("lease_held", values) is None:
+        raise NotFoundError("no such session")

@@ -38,6 +38,7 @@ from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core, cursor_secret
 from muniment.stores.sqlite.erasing import erase
 from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.service import require_lease
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import touch
 
@@ -55,11 +56,16 @@ class SQLiteConversations:
     # -- messages --------------------------------------------------------------------------
 
     async def append_messages(
-        self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
+        self,
+        identity: ConversationIdentity,
+        messages: Sequence[ConversationMessage],
+        *,
+        lease: str | None = None,
     ) -> None:
         """Append in order, all or none; a message already there is ignored.
 
-        InvalidEntryError where an id is in use for other content.
+        With `lease` only while that holder has the session. InvalidEntryError where an id is in
+        use for other content, NotFoundError where the lease is over.
         """
         given = list(messages)
         if not given:
@@ -68,6 +74,8 @@ class SQLiteConversations:
         vectors = await self._core.embedder.many(texts)
 
         def job(change: Change) -> None:
+            if lease is not None:
+                require_lease(change.db, identity, lease)
             admitted = iter(self._core.admit(change.db, vectors))
             paired = [(m, next(admitted) if is_searchable(m) else None) for m in given]
             _append(change, identity, paired)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import apsw
 
 from muniment.domain.conversation import ConversationIdentity
+from muniment.errors import NotFoundError
 from muniment.ports import KeyedRequest
 from muniment.stores.rows import micros
 from muniment.stores.sqlite.core import Core
@@ -89,3 +90,9 @@ class SQLiteService:
 
 def _session(identity: ConversationIdentity) -> tuple[str, str, str]:
     return identity.tenant_id, identity.user_id, identity.session_id
+
+
+def require_lease(db: apsw.Connection, identity: ConversationIdentity, holder: str) -> None:
+    """NotFoundError where `holder` has the session's lease no more: its session may be deleted."""
+    if db.execute(SQL["lease_held"], (*_session(identity), holder)).fetchone() is None:
+        raise NotFoundError("no such session")

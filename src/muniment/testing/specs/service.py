@@ -8,8 +8,10 @@ from dataclasses import replace
 from muniment.domain.memory import MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.query import MemoryQuery
+from muniment.errors import NotFoundError
 from muniment.ports import KeyedRequest
 from muniment.testing.kit import Kit, person, talk_of
+from muniment.testing.refusals import refused
 from muniment.testing.registry import Capability, spec
 
 TALK = talk_of(person())
@@ -98,6 +100,18 @@ async def leases_and_keys_end_with_their_conversation(kit: Kit) -> None:
         assert await service.begin(*who, "elsewhere", changed, ttl_seconds=60) == elsewhere
         await service.finish(*who, "k", answer_id="msg_9", envelope="{}")
         kit.clock.move(seconds=60)
+
+
+@spec(Capability.SERVICE)
+async def an_answer_is_appended_only_while_its_lease_is_held(kit: Kit) -> None:
+    await kit.store.service.acquire(TALK, holder="a", ttl_seconds=30)
+    await kit.conversations.append_messages(TALK, [kit.message("question", "m1")], lease="a")
+    late = kit.conversations.append_messages(TALK, [kit.message("other", "m2")], lease="b")
+    await refused(NotFoundError, late)
+    await kit.conversations.delete(TALK)
+    late = kit.conversations.append_messages(TALK, [kit.message("answer", "m2")], lease="a")
+    await refused(NotFoundError, late)
+    assert not await kit.conversations.exists(TALK)
 
 
 @spec(Capability.SERVICE)

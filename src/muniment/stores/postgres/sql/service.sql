@@ -9,6 +9,11 @@ RETURNING holder;
 -- name: lease_ends
 SELECT expires_at FROM completion_lease WHERE tenant_id = %(tenant)s AND talk = %(talk)s;
 
+-- name: lease_held
+SELECT 1 FROM completion_lease
+WHERE tenant_id = %(tenant)s AND talk = %(talk)s AND holder = %(holder)s
+FOR SHARE;
+
 -- name: renew_lease
 UPDATE completion_lease SET expires_at = %(expires_at)s
 WHERE tenant_id = %(tenant)s AND talk = %(talk)s AND holder = %(holder)s

@@ -9,6 +9,10 @@ RETURNING holder;
 -- name: lease_ends
 SELECT expires_at FROM completion_lease WHERE tenant = ?1 AND user = ?2 AND session = ?3;
 
+-- name: lease_held
+SELECT 1 FROM completion_lease
+WHERE tenant = ?1 AND user = ?2 AND session = ?3 AND holder = ?4;
+
 -- name: renew_lease
 UPDATE completion_lease SET expires_at = ?5
 WHERE tenant = ?1 AND user = ?2 AND session = ?3 AND holder = ?4
