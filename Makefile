@@ -7,7 +7,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 SERVE_STAMP := $(VENV)/.installed-serve
 WORKERS ?= 2
 
-.PHONY: help demo test test-model lint types bench docs serve clean
+.PHONY: help demo test test-model lint types bench bench-faults docs serve clean
 
 help: ## show the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ types: $(STAMP) ## strict type check
 
 bench: $(STAMP) ## measure; BENCH_DATA names a LoCoMo file for the recall table
 	$(BIN)/python -m benchmarks $(if $(BENCH_DATA),--data $(BENCH_DATA))
+
+bench-faults: $(STAMP) ## kill writing processes 200 times and look for what was lost
+	$(BIN)/python -m benchmarks.faults
 
 docs: $(STAMP) ## write the pages that are made from the code
 	$(BIN)/python -m muniment.cli.reference > docs/commands.md
