@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from muniment import Scope, SQLiteStore
@@ -270,3 +272,66 @@ def test_without_a_log_there_is_nothing_to_verify(stored: Call) -> None:
     code, out, err = stored("audit", "verify")
     assert (code, out) == (2, "")
     assert "MUNIMENT_AUDIT_PATH" in err
+
+
+def findings(call: Call) -> dict[str, dict[str, str]]:
+    _, out, _ = call("doctor", "--json")
+    return {each["name"]: each for each in json.loads(out)["findings"]}
+
+
+def test_the_doctor_looks_at_the_audit_log_and_the_quotas(
+    audited: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = findings(audited)
+    assert found["audit log"]["state"] == "ok"
+    assert "sound, 3 records" in found["audit log"]["detail"]
+    assert found["quotas"]["detail"] == "none"
+    monkeypatch.setenv("MUNIMENT_QUOTA_ENTRIES", "1000")
+    assert findings(audited)["quotas"]["detail"] == "1,000 memories a tenant"
+    monkeypatch.delenv("MUNIMENT_AUDIT_PATH")
+    assert "MUNIMENT_AUDIT_PATH" in findings(audited)["audit log"]["detail"]
+
+
+def test_a_damaged_log_is_put_away_and_a_new_one_says_so(audited: Call, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    log.write_bytes(log.read_bytes()[:20])
+    assert document(audited, "erase", *ANA, "--yes")["entries"] == 1, "erasing goes on"
+    assert audited("add", "Ana likes tea.", *ANA)[0] == 1
+    found = findings(audited)
+    assert (found["audit log"]["state"], found["audit outbox"]["state"]) == ("failed", "waiting")
+    assert "1 record waits" in found["audit outbox"]["detail"]
+    assert "muniment audit restart" in found["audit log"]["advice"]
+    log.rename(tmp_path / "damaged.jsonl")
+    log.touch(0o600)
+    assert document(audited, "audit", "restart", "--yes") == {"restarted": True}
+    assert document(audited, "audit", "restart", "--yes") == {"restarted": False}
+    assert audited("add", "Ana likes tea.", *ANA)[0] == 0
+    assert document(audited, "audit", "verify")["ok"] is True
+    assert findings(audited)["audit log"]["state"] == "ok"
+    assert "audit.restarted" in log.read_text()
+
+
+def test_restarting_a_log_needs_a_log_and_a_yes(
+    audited: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert audited("audit", "restart")[0] == 2
+    monkeypatch.delenv("MUNIMENT_AUDIT_PATH")
+    assert audited("audit", "restart", "--yes")[0] == 2
+
+
+def test_an_erasure_that_waits_for_a_reader_says_so_and_compact_completes_it(
+    stored: Call, tmp_path: Path
+) -> None:
+    with closing(apsw.Connection(str(tmp_path / "muniment.db"))) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memory").fetchone()
+        code, out, _ = stored("erase", *ANA, "--yes")
+        assert code == 0
+        assert "muniment compact completes it" in " ".join(out.split())
+        assert findings(stored)["erasure"]["state"] == "waiting"
+        assert stored("compact")[0] == 1
+    assert stored("compact")[0] == 0
+    assert "erasure" not in findings(stored)
+    left = b"".join(path.read_bytes() for path in tmp_path.glob("muniment.db*"))
+    assert b"sencha" not in left

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muniment.cli import options
-from muniment.cli.exits import FAILED, BadInput
+from muniment.cli.consent import ask
+from muniment.cli.exits import FAILED, BadInput, Failed
 from muniment.cli.output import complain, console, counted, erased_words, print_json, say
 from muniment.cli.running import configured_url, not_there_yet, with_store
 from muniment.governance.audit import VerifyResult, verify_audit_log
@@ -78,6 +79,31 @@ def verify(
         _print(found, record)
     if not found.ok:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def restart(
+    yes: options.Yes = False, url: options.Url = None, as_json: options.Json = False
+) -> None:
+    """Go on with a new log, or an older one, after the damaged one was put away.
+
+    A first record in it says what is given up: how many records the store knew of, and the hash
+    of the last. Start other processes on the store anew afterwards.
+    """
+    _configured_log()
+    ask("let the store go on with the log that is there, giving up the one before", yes=yes)
+
+    async def work(store: AsyncStore) -> bool:
+        go_on = getattr(store, "restart_audit", None)  # only where the log is a file
+        if go_on is None:
+            raise Failed("this store keeps its log in itself: there is nothing to restart")
+        return bool(await go_on())
+
+    restarted = with_store(url, work)
+    if as_json:
+        print_json({"restarted": restarted})
+    else:
+        say(console(), "a new log begins" if restarted else "nothing to give up: the log goes on")
 
 
 def _check(receipt: str | None, last_hash: str | None) -> None:

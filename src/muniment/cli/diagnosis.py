@@ -11,7 +11,8 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: `state` is ok, missing (optional) or failed; `advice` what to do."""
+    """One thing looked at: `state` is ok, missing (optional), waiting (to be completed later) or
+    failed; `advice` is what to do."""
 
     name: str
     state: str

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from muniment.cli.diagnosis import Finding, tried
+from muniment.cli.doctor_governance import governance_findings
 from muniment.cli.exits import one_line
 from muniment.cli.running import configured_url, not_there_yet, path_of
 
@@ -36,12 +37,14 @@ def store_findings(url: str | None) -> list[Finding]:
     if problem is not None:
         return [Finding("store", "failed", f"{place}: {problem[0]}", problem[1])]
     if not_there_yet(target):
-        return [Finding("store", "ok", f"{place}: not there yet, the first write makes it")]
+        future = Finding("store", "ok", f"{place}: not there yet, the first write makes it")
+        return [future, *governance_findings({})]
     described = tried(lambda: asyncio.run(_describe(target)))
     if isinstance(described, Exception):
         words = one_line(described)
         return [Finding("store", "failed", f"{place}: {words}", _advice(words))]
-    return [Finding("store", "ok", f"{place}: reachable"), *_schema(described)]
+    reachable = Finding("store", "ok", f"{place}: reachable")
+    return [reachable, *_schema(described), *governance_findings(described)]
 
 
 def without_secret(url: str) -> str:

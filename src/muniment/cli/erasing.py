@@ -62,8 +62,11 @@ def _print(result: ErasureResult, words: str) -> None:
     out = console()
     say(out, f"erased {erased_words(asdict(result))} of {words}")
     if result.pending:
-        say(out, "pending: another process is reading the file and keeps its journal; the bytes")
-        say(out, "go with the next erasure, or with muniment compact, once it has finished")
+        say(
+            out,
+            "pending: the rows are gone, their bytes are still in the file or its journal, since "
+            "another process reads it or it is large; muniment compact completes it",
+        )
     if result.receipt is not None:
         out.print(f"receipt: {result.receipt}", soft_wrap=True)
 

@@ -28,6 +28,11 @@ def promise(db: apsw.Connection) -> None:
     db.execute(SQL["record_setting"], (_PENDING, uuid4().hex))
 
 
+def is_pending(db: apsw.Connection) -> bool:
+    """Whether bytes of an erasure are still to go."""
+    return _promised(db) is not None
+
+
 def settle(db: apsw.Connection, *, wait: int | None = None) -> bool:
     """Complete the erasures so far, outside a transaction; False while that has to wait.
 

@@ -28,7 +28,7 @@ from muniment.stores.sqlite.core import Clock, Core
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.erasing import erase_realm, sweep
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
-from muniment.stores.sqlite.journal import compact, emptied, settle
+from muniment.stores.sqlite.journal import compact, emptied, is_pending, settle
 from muniment.stores.sqlite.memories import SQLiteMemories
 from muniment.stores.sqlite.migrate import schema_version
 from muniment.stores.sqlite.reindexing import reindex
@@ -234,12 +234,15 @@ class AsyncSQLiteStore:
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor: versions, never names or contents.
 
-        `audit_waiting` is the number of records that are not in the log yet.
+        `audit_waiting` is the number of records that are not in the log yet, `erasure_pending`
+        (yes or no) whether bytes of an erasure are still to go.
         """
         waiting = await self._core.engine.read_async(outbox.count)
+        pending = await self._core.engine.read_async(is_pending)
         return {
             "store": "sqlite",
             "sqlite": apsw.sqlite_lib_version(),
             "schema": str(schema_version()),
             "audit_waiting": str(waiting),
+            "erasure_pending": "yes" if pending else "no",
         }
