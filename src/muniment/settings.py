@@ -46,6 +46,7 @@ class Settings:
     audit_path: str | None = None
     quota_entries: int | None = None
     quota_tokens: int | None = None
+    encryption_key: str | None = field(default=None, repr=False)
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -62,6 +63,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         audit_path=read.text("AUDIT_PATH"),
         quota_entries=_quota(read, "QUOTA_ENTRIES"),
         quota_tokens=_quota(read, "QUOTA_TOKENS"),
+        encryption_key=read.text("ENCRYPTION_KEY"),
     )
     read.notice()
     return settings

@@ -249,7 +249,7 @@ async def open_store(
         "quota_entries": settings.quota_entries,
         "quota_tokens": settings.quota_tokens,
     }
-    store = _store(url or settings.database_url, options)
+    store = _store(url or settings.database_url, options, settings.encryption_key)
     try:
         await store.open(reindexing=reindexing)
         yield store
@@ -336,7 +336,7 @@ def postgres_url(url: str) -> str:
     return _POSTGRES.sub("postgresql://", url, count=1)
 
 
-def _store(url: str, options: dict[str, Any]) -> AsyncStore:
+def _store(url: str, options: dict[str, Any], encryption_key: str | None) -> AsyncStore:
     if url.startswith(_IN_MEMORY):
         from muniment.stores.in_memory import InMemoryStore
 
@@ -357,7 +357,7 @@ def _store(url: str, options: dict[str, Any]) -> AsyncStore:
         )
     from muniment.stores.sqlite import AsyncSQLiteStore
 
-    return AsyncSQLiteStore(path, **options)
+    return AsyncSQLiteStore(path, **options, encryption_key=encryption_key)
 
 
 def _embedder(choice: str | MemoryEmbedder | None) -> MemoryEmbedder | None:

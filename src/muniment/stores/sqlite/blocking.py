@@ -17,6 +17,7 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import drive
 from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES
 from muniment.stores.sqlite.core import Clock
+from muniment.stores.sqlite.encryption import EncryptionKey
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.store import AsyncSQLiteStore
 
@@ -53,7 +54,8 @@ class SQLiteStore:
 
     Opened by its construction and closed by `close` or the end of a ``with``. `ports` is the
     async store on the same file. `clock` gives aware times; `embedder` adds meaning to words;
-    `synchronous` is SQLite's level: FULL, NORMAL or EXTRA. MemoryStoreError where the file
+    `synchronous` is SQLite's level: FULL, NORMAL or EXTRA; with an `encryption_key` the file is
+    encrypted. MemoryStoreError where the file
     cannot be used.
     """
 
@@ -68,6 +70,7 @@ class SQLiteStore:
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
+        encryption_key: EncryptionKey | None = None,
         embedder: MemoryEmbedder | None = None,
         synchronous: str = "FULL",
     ) -> None:
@@ -80,6 +83,7 @@ class SQLiteStore:
             quota_entries=quota_entries,
             quota_tokens=quota_tokens,
             token_estimator=token_estimator,
+            encryption_key=encryption_key,
             embedder=embedder,
             synchronous=synchronous,
         )

@@ -8,6 +8,8 @@ import time
 
 import apsw
 
+from muniment.stores.sqlite.encryption import Encryption, require_not_plain
+
 BUSY_MILLISECONDS = 60_000
 IN_MEMORY = ":memory:"
 SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
@@ -23,13 +25,19 @@ _SETTINGS = (
 )
 
 
-def connect(path: str, *, synchronous: str = "FULL") -> apsw.Connection:
+def connect(
+    path: str, *, synchronous: str = "FULL", encryption: Encryption | None = None
+) -> apsw.Connection:
     """A connection with every setting applied. FULL: an acknowledged write survives a power cut."""
     if path != IN_MEMORY:
+        if encryption is not None:
+            require_not_plain(path)
         _create_private(path)
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags, statementcachesize=_STATEMENTS_KEPT)
     try:
+        if encryption is not None:
+            encryption.unlock(connection)  # before anything is read
         connection.set_busy_timeout(BUSY_MILLISECONDS)  # before the first statement may wait
         for setting in (*_SETTINGS, f"PRAGMA synchronous = {synchronous}"):
             connection.execute(setting)

@@ -21,6 +21,7 @@ from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.rehearsal import Rehearsed
 from muniment.stores.sqlite.change import Change, ChangeJob
+from muniment.stores.sqlite.encryption import EncryptionKey
 from muniment.stores.sqlite.engine import Engine
 from muniment.stores.sqlite.errors import NoRoomError
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
@@ -55,6 +56,7 @@ class Core:
         image_bytes: int = DEFAULT_BUDGET_BYTES,
         audit: AuditLog | str | PathLike[str] | None = None,
         limits: Limits | None = None,
+        encryption_key: EncryptionKey | None = None,
     ) -> None:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
@@ -63,7 +65,13 @@ class Core:
         self.audit = audit_log(audit)
         self.outbox = None if self.audit is None else Outbox(self.audit)
         self._keep = None if self.outbox is None else self.outbox.put
-        self.engine = Engine(path, synchronous=synchronous, checks=self._checks, outbox=self.outbox)
+        self.engine = Engine(
+            path,
+            synchronous=synchronous,
+            checks=self._checks,
+            outbox=self.outbox,
+            encryption_key=encryption_key,
+        )
         self.images = Images(image_bytes)
         self.clock = clock or system_clock
         self.embedder = RowEmbedder(embedder)

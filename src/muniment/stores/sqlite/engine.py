@@ -19,6 +19,12 @@ from muniment.stores.sqlite.connections import (
     connect,
     use_write_ahead_log,
 )
+from muniment.stores.sqlite.encryption import (
+    Encryption,
+    EncryptionKey,
+    key_errors,
+    require_not_plain,
+)
 from muniment.stores.sqlite.errors import store_errors
 from muniment.stores.sqlite.journal import settle_promised
 from muniment.stores.sqlite.migrate import migrate, require_ours
@@ -44,10 +50,14 @@ class Engine:
         synchronous: str = "FULL",
         checks: Callable[[apsw.Connection], None] = lambda _: None,
         outbox: Outbox | None = None,
+        encryption_key: EncryptionKey | None = None,
     ) -> None:
         if synchronous not in SYNCHRONOUS:
             raise MemoryConfigurationError(f"synchronous: must be one of {', '.join(SYNCHRONOUS)}")
         self._path = str(path)
+        self._encryption = None if encryption_key is None else Encryption(encryption_key)
+        if self._encryption is not None and self._path == IN_MEMORY:
+            raise MemoryConfigurationError("encryption_key: a store in memory has no file")
         self._synchronous = synchronous
         self._checks = checks
         self._outbox = outbox
@@ -73,15 +83,19 @@ class Engine:
         return await in_thread(self.open) if writer is None else writer
 
     def _connect(self) -> apsw.Connection:
-        return connect(self._path, synchronous=self._synchronous)
+        with key_errors(self._encryption):
+            return connect(self._path, synchronous=self._synchronous, encryption=self._encryption)
 
     def _opened(self) -> apsw.Connection:
         with store_errors():
             connection = self._connect()
             try:
-                require_ours(connection)  # before anything is changed
+                with key_errors(self._encryption):
+                    require_ours(connection)  # before anything is changed
                 use_write_ahead_log(connection)
                 migrate(connection)
+                if self._encryption is not None:
+                    require_not_plain(self._path)  # what was just written is
                 self._checks(connection)
                 if self._outbox is not None:
                     self._outbox.open(connection)

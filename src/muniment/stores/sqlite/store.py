@@ -25,6 +25,7 @@ from muniment.stores.rows import micros
 from muniment.stores.sqlite import outbox, realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
 from muniment.stores.sqlite.core import Clock, Core
+from muniment.stores.sqlite.encryption import EncryptionKey
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.erasing import erase_realm, sweep
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
@@ -47,7 +48,9 @@ class AsyncSQLiteStore:
     1 MiB) a text. Quotas are a tenant's: how many memories, and how many tokens of them by
     `token_estimator` (one for 3 bytes by default); None is no quota. With `audit`, a log or its
     path, every write of memories and conversations is in that log once it is acknowledged;
-    AuditError where it cannot be. Raises MemoryStoreError where the file cannot be used.
+    AuditError where it cannot be. With an `encryption_key` (a passphrase, or what gives it) the
+    file and its journals are encrypted; the audit log and exports are not. Raises
+    MemoryStoreError where the file cannot be used.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class AsyncSQLiteStore:
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
+        encryption_key: EncryptionKey | None = None,
     ) -> None:
         self._core = Core(
             path,
@@ -74,6 +78,7 @@ class AsyncSQLiteStore:
             synchronous=synchronous,
             image_bytes=image_bytes,
             audit=audit,
+            encryption_key=encryption_key,
             limits=Limits.of(
                 max_text_bytes=max_text_bytes,
                 max_results=max_results,
