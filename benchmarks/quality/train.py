@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 
 STEPS = 250
 FIRST_RATE = 0.05
+LEAST_SPREAD = 0.15
+"""A feature that is rarely other than 0 is not scaled up beyond this: the penalty then holds it."""
 KS = (5, 10, 20)
 
 
@@ -87,7 +89,7 @@ def examples_of(
 def fit(examples: Sequence[Example], penalty: float) -> Fitted:
     """Minimize the softmax loss with Adam over all examples at once."""
     every = np.concatenate([one.features for one in examples])
-    means, spreads = every.mean(axis=0), every.std(axis=0) + 1e-6
+    means, spreads = every.mean(axis=0), np.maximum(every.std(axis=0), LEAST_SPREAD)
     useful = [one for one in examples if one.wanted().any()]
     scaled = np.concatenate([(one.features - means) / spreads for one in useful])
     wanted = np.concatenate([one.wanted() for one in useful])
@@ -127,7 +129,7 @@ def main() -> None:
     """Train both models, say how well they do on what they have not seen, and write them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.train")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--penalty", type=float, default=0.02)
+    parser.add_argument("--penalty", type=float, default=0.03)
     parser.add_argument("--out", type=Path, default=Path(model.__file__).with_name(model.FILE))
     options = parser.parse_args()
     conversations = read(options.file)
@@ -166,6 +168,7 @@ def _provenance(
         + "; no text of it is in this file",
         "columns": ["mean", "spread", "weight"],
         "penalty": options.penalty,
+        "least spread": LEAST_SPREAD,
         "embedder": "all-MiniLM-L6-v2-int8",
         "cross-validated": {
             name: {figure: round(value, 3) for figure, value in found.items()}

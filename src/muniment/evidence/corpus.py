@@ -119,6 +119,11 @@ class Corpus:
         present = self.alive.view[slots]
         return slots[present], counts[present]
 
+    def find_any(self, terms: NDArray[np.uint64]) -> Slots:
+        """The slots of present rows that hold one of ``terms`` or more, ascending."""
+        slots = self._postings.find_any(terms)
+        return slots if len(self._slots) == self._size else slots[self.alive.view[slots]]
+
     def links(self) -> tuple[Slots, Slots]:
         """Each slot's previous and next message of the same session, -1 where there is none."""
         if self._links is None:

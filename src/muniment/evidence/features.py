@@ -7,7 +7,8 @@ is said of messages only: of a typed memory it is not known (NaN).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from muniment.evidence.lanes import Candidates, Number, Scale, Values, at, over_held, weight_of
 from muniment.evidence.postings import Slots
 from muniment.evidence.query import Question
+from muniment.lexical.dates import Span
 from muniment.lexical.marks import Mark
 
 KINDS = (
@@ -48,9 +50,15 @@ _WANTED = {
 }
 
 
+_RARE_KIND = 10.0
+_DAY = 86_400.0
+# What happens is told on the same day, or in the days that follow; plans are told before.
+_TOLD_AFTER, _TOLD_BEFORE = 10 * _DAY, 5 * _DAY
+
 _LANES_OF_ANY_ROW = ("words:", "coverage:", "time:", "wanted:")
 _MEANING_OF_ANY_ROW = frozenset(
     {"meaning:own", "meaning:squared", "meaning:words", "meaning:coverage", "meaning:time"}
+    | {"concept:own", "concept:rarity", "concept:coverage"}
 )
 
 
@@ -89,15 +97,26 @@ class _View:
         return known
 
 
-def features(
-    chosen: Candidates, idf: Values, question: Question, scale: Scale, *, meaning: bool
-) -> Iterator[tuple[str, Values]]:
-    """Every feature by name, a number a candidate; those of meaning where they are asked for."""
-    view = _View(chosen, idf, scale)
-    yield from _of_words(view, question)
-    yield from _of_kind(view, question)
-    if meaning:
-        yield from _of_meaning(view, question)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked: the rarity of each of the question's terms, the spans of time that it names,
+    and whether it has an embedding to compare."""
+
+    question: Question
+    idf: Values
+    spans: Sequence[Span]
+    meaning: bool
+
+
+def features(chosen: Candidates, asked: Asked, scale: Scale) -> Iterator[tuple[str, Values]]:
+    """Every feature by name, a number a candidate; those of meaning where there is one."""
+    view = _View(chosen, asked.idf, scale)
+    yield from _of_words(view, asked.question)
+    yield from _of_kind(view, asked.question)
+    yield from _of_things(view)
+    yield from _of_dates(view, asked.spans)
+    if asked.meaning:
+        yield from _of_meaning(view, asked.question)
 
 
 def of_any_row(name: str) -> bool:
@@ -150,6 +169,35 @@ def _of_kind(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
     yield "time:any", view.marked(0, Mark.TIME) * question.asks_when
     for kind, mark in _WANTED.items():
         yield f"wanted:{kind}", (kind in question.asks) * view.marked(0, mark)
+
+
+def _of_things(view: _View) -> Iterator[tuple[str, Values]]:
+    things, near = view.chosen.things, view.near
+    share = things.found / np.float32(things.asked or 1.0)
+    own, named = share[near[0]].astype(float), view.named[0]
+    stated = view.marked(0, Mark.FIRST_PERSON) * (1 - view.marked(0, Mark.ASKS))
+    yield "concept:own", own
+    yield "concept:rarity", np.minimum(things.found[near[0]] / _RARE_KIND, 1.5).astype(float)
+    yield "concept:coverage", own * view.coverage_around
+    yield "concept:named", own * named
+    yield "concept:named states", own * named * stated
+    yield "concept:before", at(share, near[-1]).astype(float)
+    yield "concept:after", at(share, near[1]).astype(float)
+
+
+def _of_dates(view: _View, spans: Sequence[Span]) -> Iterator[tuple[str, Values]]:
+    told = view.chosen.corpus.at.view[view.chosen.slots]
+    inside, near = np.zeros(len(told)), np.zeros(len(told))
+    for first, last in spans:
+        inside = np.maximum(inside, (told >= first) & (told < last))
+        since, until = np.maximum(told - last, 0.0), np.maximum(first - told, 0.0)
+        near = np.maximum(near, np.exp(-since / _TOLD_AFTER - until / _TOLD_BEFORE))
+    yield "date:inside", inside
+    yield "date:near", near
+    yield "date:near named", near * view.named[0]
+    yield "date:near words", near * view.words[0]
+    yield "date:near coverage", near * view.coverage_around
+    yield "date:near time", near * view.marked(0, Mark.TIME)
 
 
 def _of_meaning(view: _View, question: Question) -> Iterator[tuple[str, Values]]:

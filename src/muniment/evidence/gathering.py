@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters, Mask
-from muniment.evidence.features import features, of_any_row
+from muniment.evidence.features import Asked, features, of_any_row
 from muniment.evidence.lanes import Candidates, Scale, Values, lanes_of
 from muniment.evidence.lookup import Lookup, look_up
 from muniment.evidence.query import Question
+from muniment.evidence.things import Things, look_for_things
 from muniment.evidence.vectors import Floats, unit
 from muniment.evidence.weights import LANES
+from muniment.lexical.dates import Span, spans_of
 
 MOST_CANDIDATES = 1_000
 """Rows of one corpus whose evidence is weighed, at most: half of them the best by words, half the
 best by meaning."""
+
+THING = 0.25
+"""What a thing of the kind asked for counts beside a word of the question, in choosing rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class Gathered:
     idf: Values
     scale: Scale
     question: Question
+    spans: tuple[Span, ...] = ()
 
     def __len__(self) -> int:
         return sum(len(part.slots) for part in self.chosen)
@@ -55,8 +62,7 @@ class Gathered:
         row = {name: place for place, name in enumerate(names)}
         table = np.empty((len(names), len(self)))
         for part, columns in self._parts():
-            made = features(part, self.idf, self.question, self.scale, meaning=self.has_meaning())
-            for name, values in made:
+            for name, values in self._features(part):
                 if name in row:
                     table[row[name], columns] = values
         self._forget_unknown(names, table)
@@ -65,8 +71,11 @@ class Gathered:
     def feature_names(self) -> tuple[str, ...]:
         """Every feature there is for this question."""
         part, _ = next(self._parts())
-        made = features(part, self.idf, self.question, self.scale, meaning=self.has_meaning())
-        return tuple(name for name, _ in made)
+        return tuple(name for name, _ in self._features(part))
+
+    def _features(self, part: Candidates) -> Iterator[tuple[str, Values]]:
+        asked = Asked(self.question, self.idf, self.spans, self.has_meaning())
+        return features(part, asked, self.scale)
 
     def _parts(self) -> Iterator[tuple[Candidates, slice]]:
         end = 0
@@ -110,21 +119,35 @@ def gather(
 ) -> Gathered:
     """The rows worth weighing: those that share a word, and those close in meaning."""
     lookups, idf = look_up(corpora, question)
+    things = look_for_things(corpora, question)
     asked = None if embedding is None else unit(embedding)
     chosen = tuple(
-        _choose(corpus, lookup, filters.mask(corpus), asked)
-        for corpus, lookup in zip(corpora, lookups, strict=True)
+        _choose(corpus, lookup, own, filters.mask(corpus), asked)
+        for corpus, lookup, own in zip(corpora, lookups, things, strict=True)
     )
-    return Gathered(chosen, idf, Scale.of(chosen), question)
+    return Gathered(chosen, idf, Scale.of(chosen), question, _spans(chosen, question, filters))
 
 
-def _choose(corpus: Corpus, lookup: Lookup, eligible: Mask, asked: Floats | None) -> Candidates:
-    by_words = _top(lookup.words, eligible & (lookup.words > 0))
+def _spans(chosen: Sequence[Candidates], question: Question, filters: Filters) -> tuple[Span, ...]:
+    times = [part.corpus.at.view[part.slots] for part in chosen if len(part.slots)]
+    if not question.times or not times:
+        return ()
+    first, last = min(float(at.min()) for at in times), max(float(at.max()) for at in times)
+    years = range(*(datetime.fromtimestamp(at, UTC).year + n for n, at in enumerate((first, last))))
+    now = filters.now if filters.as_of is None else filters.as_of
+    return spans_of(question.times, now=now, years=years)
+
+
+def _choose(
+    corpus: Corpus, lookup: Lookup, things: Things, eligible: Mask, asked: Floats | None
+) -> Candidates:
+    wording = lookup.words + np.float32(THING) * things.found
+    by_words = _top(wording, eligible & (wording > 0))
     similarity = _similarity(corpus, asked)
     if similarity is None:
-        return Candidates(corpus, lookup, by_words)
+        return Candidates(corpus, lookup, things, by_words)
     by_meaning = _top(similarity, eligible & corpus.has_vector.view)
-    return Candidates(corpus, lookup, np.union1d(by_words, by_meaning), similarity)
+    return Candidates(corpus, lookup, things, np.union1d(by_words, by_meaning), similarity)
 
 
 def _top(values: NDArray[np.float32], allowed: Mask) -> NDArray[np.int64]:

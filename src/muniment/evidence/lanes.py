@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from muniment.evidence.corpus import MESSAGE, Corpus
 from muniment.evidence.lookup import Lookup
+from muniment.evidence.things import Things
 from muniment.lexical.marks import Mark
 
 Values = NDArray[np.float64]
@@ -35,6 +36,7 @@ class Candidates:
 
     corpus: Corpus
     lookup: Lookup
+    things: Things
     slots: NDArray[np.int64]
     similarity: NDArray[np.float32] | None = None
 

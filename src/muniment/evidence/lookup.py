@@ -43,7 +43,7 @@ def look_up(
     """Each corpus's lookup, and the inverse document frequency of each of the question's terms."""
     found = [[corpus.find(term) for corpus in corpora] for term in question.terms]
     rows = sum(len(corpus) for corpus in corpora)
-    idf = np.array([_rarity(rows, sum(len(s) for s, _ in hits)) for hits in found], dtype=float)
+    idf = np.array([rarity(rows, sum(len(s) for s, _ in hits)) for hits in found], dtype=float)
     average = max(1.0, sum(corpus.total_length for corpus in corpora) / max(1, rows))
     lookups = [
         _one(corpus, question, [hits[index] for hits in found], idf, average)
@@ -52,7 +52,8 @@ def look_up(
     return lookups, idf
 
 
-def _rarity(rows: int, holding: int) -> float:
+def rarity(rows: int, holding: int) -> float:
+    """The inverse document frequency of what ``holding`` of ``rows`` hold."""
     return log(1 + (rows - holding + 0.5) / (holding + 0.5))
 
 

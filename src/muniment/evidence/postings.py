@@ -32,6 +32,13 @@ class _Segment:
         first = int(np.searchsorted(self.terms, wanted, side="left"))
         return slice(first, int(np.searchsorted(self.terms, wanted, side="right")))
 
+    def find_any(self, terms: NDArray[np.uint64]) -> Slots:
+        first = np.searchsorted(self.terms, terms, side="left")
+        last = np.searchsorted(self.terms, terms, side="right")
+        held = np.flatnonzero(last > first)
+        parts = [self.slots[first[place] : last[place]] for place in held]
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
 
 class Postings:
     """Rows by term. Slots are given once and never used again until :meth:`rebuild`."""
@@ -55,6 +62,12 @@ class Postings:
         if not hits:
             return np.empty(0, np.int32), np.empty(0, np.uint16)
         return np.concatenate([h[0] for h in hits]), np.concatenate([h[1] for h in hits])
+
+    def find_any(self, terms: NDArray[np.uint64]) -> Slots:
+        """The slots that hold one of ``terms`` or more (removed rows included), each once."""
+        self._settle()
+        found = [segment.find_any(terms) for segment in self._segments]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
 
     def rebuild(self, moved: NDArray[np.int32]) -> None:
         """Give each slot its number in ``moved``; a negative one drops its postings."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from muniment.lexical.concepts import asked_kinds
+from muniment.lexical.dates import AskedTime, asked_times
 from muniment.lexical.indexing import name_hash, term_hash
 from muniment.lexical.stopwords import is_stop_word
 from muniment.lexical.words import asked_terms, plain_words, stem
@@ -45,7 +47,9 @@ class Question:
 
     ``terms`` are distinct term hashes, at most :data:`MAX_TERMS`; ``names`` the hashes under which
     a speaker of one of the query's words would be stored; ``asks`` what kind of answer is wanted
-    (the keys of ``_ASKED``), read as ``marks`` are, mostly in English.
+    (the keys of ``_ASKED``), read as ``marks`` are, mostly in English; ``kinds`` the terms that
+    name a thing of each kind asked for (see :mod:`muniment.lexical.concepts`); ``times`` what it
+    says of when (see :mod:`muniment.lexical.dates`).
     """
 
     terms: tuple[int, ...]
@@ -53,6 +57,8 @@ class Question:
     asks_when: bool
     first_person: bool
     asks: frozenset[str] = frozenset()
+    kinds: tuple[frozenset[int], ...] = ()
+    times: tuple[AskedTime, ...] = ()
 
 
 def analyze(text: str) -> Question:
@@ -68,4 +74,6 @@ def analyze(text: str) -> Question:
         asks_when=_WHEN.search(beginning) is not None,
         first_person=any(word.partition("'")[0] in _FIRST_PERSON for word in found),
         asks=frozenset(kind for kind, asked in _ASKED.items() if asked.search(beginning)),
+        kinds=asked_kinds(found),
+        times=asked_times(beginning),
     )
