@@ -224,10 +224,10 @@ def _from_now(text: str) -> Iterator[AskedTime]:
         yield FromNow(_unit(found["unit"]) or "week")
     for found in _AGO.finditer(text):
         number: str = found["n"] or found["n2"]
-        unit = _unit(found["unit"] or found["unit2"])
-        count = int(number) if number.isdecimal() else _COUNTS.get(number, 0)
-        if unit and 0 < count <= 1_000:
-            yield FromNow(unit, count)
+        length = _unit(found["unit"] or found["unit2"])
+        count = int(number[:6]) if number.isdecimal() else _COUNTS.get(number, 0)
+        if length and 0 < count <= 1_000:
+            yield FromNow(length, count)
 
 
 def _before(word: str) -> Iterator[AskedTime]:
