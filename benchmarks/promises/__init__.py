@@ -2,6 +2,7 @@
 
 from benchmarks.promises.domain import DOMAIN
 from benchmarks.promises.extraction import EXTRACTION
+from benchmarks.promises.governance import GOVERNANCE
 from benchmarks.promises.mutation import Mutation
 from benchmarks.promises.recall import RECALL
 from benchmarks.promises.sqlite import SQLITE
@@ -17,6 +18,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *TIERS,
     *STORES,
     *SQLITE,
+    *GOVERNANCE,
 )
 
 __all__ = ["MUTATIONS", "Mutation"]

@@ -142,7 +142,7 @@ async def test_what_was_derived_leaves_nothing_either(tmp_path: Path) -> None:
 
 
 async def test_rows_that_moved_between_pages_leave_no_copies(tmp_path: Path) -> None:
-    words, chance = Words(), random.Random(3)
+    words, chance = Words(), random.Random(10)  # a history that leaves copies
     async with AsyncSQLiteStore(tmp_path / "m.db", synchronous="NORMAL") as store:
         for _ in range(900):
             user = chance.choice(["ana", "bo"])
@@ -193,7 +193,7 @@ sys.stdin.read()
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Another process holds a read transaction."""
+    """Another process holds a read transaction until it is killed."""
     with subprocess.Popen(  # noqa: S603 - our own interpreter and code
         [sys.executable, "-c", _READER, str(path)],
         stdin=subprocess.PIPE,
@@ -205,7 +205,7 @@ def reading(path: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            child.communicate()
+            child.kill()  # so that it is not its closing that tidies up
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ import apsw
 from muniment.domain.memory import MemoryType
 from muniment.domain.realm import RealmKey
 from muniment.governance.derivation import orphans
+from muniment.stores.rows import Row
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.realms import parts_of
-from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.statements import SQL, covered
 from muniment.stores.sqlite.writes import remove_memory
 
 
@@ -41,7 +42,7 @@ class Cascade:
 
         A summary falls with any message it covers; all else with the last of its sources.
         """
-        heard = dict(db.execute(SQL["heard_in_realm"], parts_of(realm)))
+        heard: dict[int, str] = dict(_heard(db, "heard_in_realm", realm))
         cut = {seq for seq, kind in heard.items() if kind == MemoryType.SUMMARY.value}
         said = set(heard) - cut
         reached = _reached(db, realm, cut, said)
@@ -68,7 +69,7 @@ class Cascade:
             before = json.loads(db.execute(SQL["derived_from"], (seq,)).get)
             kept = [name for name in before if name not in names]
             db.execute(SQL["set_derived_from"], (seq, json_list(kept)))
-        db.execute(SQL["forget_source_session"], parts_of(self.realm))
+        _heard(db, "forget_source_session", self.realm)
 
     def fell(self, change: Change) -> list[Place]:
         """Delete what falls: its audiences and ids."""
@@ -83,7 +84,7 @@ def _reached(
     db: apsw.Connection, realm: RealmKey, cut: AbstractSet[int], said: AbstractSet[int]
 ) -> set[int]:
     """Rows that lose a source, directly or through others; `cut` fall anyhow."""
-    direct = {row[0] for row in db.execute(SQL["derived_outside"], parts_of(realm))}
+    direct = {row[0] for row in db.execute(covered("derived_outside", realm), parts_of(realm))}
     reached = (set(said) | direct) - cut
     fresh = reached | cut
     while fresh:
@@ -92,6 +93,15 @@ def _reached(
         fresh -= _covered(db, realm, fresh)
         reached |= fresh
     return reached
+
+
+def _heard(db: apsw.Connection, statement: str, realm: RealmKey) -> list[Row]:
+    """Run a statement on memories of other scopes that come from the realm's one session."""
+    if realm.session is None or realm.agent is not None:
+        return []  # a user's or a tenant's realm covers them itself; no session is an agent's
+    whose = RealmKey(realm.tenant, realm.subject)
+    values = {**parts_of(whose), "source": realm.session}
+    return db.execute(covered(statement, whose), values).fetchall()
 
 
 def _covered(db: apsw.Connection, realm: RealmKey, seqs: Iterable[int]) -> set[int]:

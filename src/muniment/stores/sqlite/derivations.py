@@ -16,7 +16,7 @@ from muniment.stores.rows import Row, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.realms import parts_of
-from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.statements import SQL, covered
 
 SourceFinder = Callable[[Change, Sequence[str]], list[Row]]
 
@@ -38,7 +38,7 @@ def covered_by(realm: RealmKey) -> SourceFinder:
 
     def find(change: Change, ids: Sequence[str]) -> list[Row]:
         values = {**parts_of(realm), "ids": json_list(ids)}
-        return change.db.execute(SQL["covered_sources"], values).fetchall()
+        return change.db.execute(covered("covered_sources", realm), values).fetchall()
 
     return find
 

@@ -50,7 +50,7 @@ def erase(
         beside.unlink(db)
     db.execute(covered("erase_staged", realm), parts)  # an import under way is then refused
     entries = _hand_back(change, realm)
-    entries += [Place(*row) for row in db.execute(SQL["erase_memories"], parts)]
+    entries += [Place(*row) for row in db.execute(covered("erase_memories", realm), parts)]
     derived = beside.fell(change)
     messages: list[Row] = []
     sessions: list[Row] = []
@@ -74,7 +74,7 @@ def erase(
 def sweep(change: Change, realm: RealmKey) -> tuple[int, frozenset[int]]:
     """Remove what the realm holds beyond its time; what that had replaced stays closed."""
     values = {**parts_of(realm), "now": micros(change.now)}
-    gone = [Place(*row) for row in change.db.execute(SQL["sweep_memories"], values)]
+    gone = [Place(*row) for row in change.db.execute(covered("sweep_memories", realm), values)]
     touched = frozenset(place.audience for place in gone)
     if gone:
         _leave(change, touched)
@@ -92,7 +92,8 @@ def _leave(change: Change, audiences: frozenset[int]) -> None:
 def _hand_back(change: Change, realm: RealmKey) -> list[Place]:
     """Delete the replacements of what stays, one by one; the places of those deleted."""
     gone: list[Place] = []
-    while rows := list(change.db.execute(SQL["replacements_in_realm"], parts_of(realm))):
+    find = covered("replacements_in_realm", realm)
+    while rows := list(change.db.execute(find, parts_of(realm))):
         for place in dict.fromkeys(Place(*row) for row in rows):
             remove_memory(change, place.audience, place.memory_id)
             gone.append(place)

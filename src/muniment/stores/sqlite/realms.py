@@ -11,7 +11,7 @@ from muniment.domain.realm import RealmKey
 from muniment.governance.quotas import Totals
 from muniment.stores.rows import Row, memory_of
 from muniment.stores.sqlite.images import json_list
-from muniment.stores.sqlite.statements import SQL
+from muniment.stores.sqlite.statements import SQL, covered
 from muniment.stores.supersession import chronological
 
 Find = Callable[[apsw.Connection, str, str], list[Row]]
@@ -64,12 +64,12 @@ def _width(row: Row) -> int:
 
 def count(db: apsw.Connection, realm: RealmKey) -> int:
     """Memories that the realm covers."""
-    return int(db.execute(SQL["count_covered"], parts_of(realm)).get)
+    return int(db.execute(covered("count_covered", realm), parts_of(realm)).get)
 
 
 def stored(db: apsw.Connection, realm: RealmKey) -> Totals:
     """Memories that the realm covers, and the tokens of their texts."""
-    entries, tokens = db.execute(SQL["usage_covered"], parts_of(realm)).get
+    entries, tokens = db.execute(covered("usage_covered", realm), parts_of(realm)).get
     return Totals(entries, tokens)
 
 

@@ -206,36 +206,30 @@ WHERE superseded_by = :value AND tenant = :tenant AND (:subject IS NULL OR user 
 
 -- name: count_covered
 SELECT count(*) FROM memory
-WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+WHERE {realm};
 
 -- name: replacements_in_realm
-SELECT gone.audience, gone.memory_id FROM memory gone
+SELECT gone.audience, gone.memory_id
+FROM (SELECT audience, memory_id FROM memory WHERE {realm}) gone
 JOIN memory kept ON kept.audience = gone.audience AND kept.superseded_by = gone.memory_id
-WHERE gone.tenant = :tenant AND (:subject IS NULL OR gone.user = :subject)
-    AND (:agent IS NULL OR gone.agent = :agent)
-    AND (:session IS NULL OR gone.realm_session = :session)
-    AND NOT ((:subject IS NULL OR kept.user IS :subject)
-        AND (:agent IS NULL OR kept.agent IS :agent)
-        AND (:session IS NULL OR kept.realm_session IS :session));
+WHERE NOT ((:subject IS NULL OR kept.user IS :subject)
+    AND (:agent IS NULL OR kept.agent IS :agent)
+    AND (:session IS NULL OR kept.realm_session IS :session));
 
 -- name: erase_memories
 DELETE FROM memory
-WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session)
+WHERE {realm}
 RETURNING audience, memory_id;
 
 -- name: sweep_memories
 DELETE FROM memory
-WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session)
+WHERE {realm}
     AND expires_at <= :now
 RETURNING audience, memory_id;
 
 -- name: usage_covered
 SELECT count(*), coalesce(sum(tokens), 0) FROM memory
-WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+WHERE {realm};
 
 -- name: tenant_totals
 SELECT entries, tokens FROM tenant WHERE tenant = ?1;
@@ -260,8 +254,7 @@ WHERE memory_id IN (SELECT value FROM json_each(?1)) AND audience IN
 -- name: covered_sources
 SELECT seq, memory_id, trust, scope FROM memory
 WHERE memory_id IN (SELECT value FROM json_each(:ids))
-    AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
+    AND {realm};
 
 -- name: held_derivation
 SELECT seq, derived_from FROM memory WHERE audience = ?1 AND memory_id = ?2;
@@ -276,24 +269,19 @@ DELETE FROM derivation WHERE derived = ?1 AND source IN (
 
 -- name: heard_in_realm
 SELECT seq, memory_type FROM memory
-WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND :agent IS NULL AND source_session_id = :session AND source_message_ids <> '[]'
-    AND realm_session IS NOT :session;
+WHERE {realm} AND source_session_id = :source AND source_message_ids <> '[]'
+    AND realm_session IS NOT :source;
 
 -- name: forget_source_session
 UPDATE memory SET source_session_id = NULL, source_message_ids = '[]'
-WHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)
-    AND :agent IS NULL AND source_session_id = :session AND realm_session IS NOT :session;
+WHERE {realm} AND source_session_id = :source AND realm_session IS NOT :source;
 
 -- name: derived_outside
-SELECT d.derived FROM memory m
-JOIN derivation d ON d.source = m.seq JOIN memory other ON other.seq = d.derived
-WHERE m.tenant = :tenant AND (:subject IS NULL OR m.user = :subject)
-    AND (:agent IS NULL OR m.agent = :agent)
-    AND (:session IS NULL OR m.realm_session = :session)
-    AND NOT ((:subject IS NULL OR other.user IS :subject)
-        AND (:agent IS NULL OR other.agent IS :agent)
-        AND (:session IS NULL OR other.realm_session IS :session));
+SELECT d.derived FROM (SELECT seq FROM memory WHERE {realm}) gone
+JOIN derivation d ON d.source = gone.seq JOIN memory other ON other.seq = d.derived
+WHERE NOT ((:subject IS NULL OR other.user IS :subject)
+    AND (:agent IS NULL OR other.agent IS :agent)
+    AND (:session IS NULL OR other.realm_session IS :session));
 
 -- name: links_from
 SELECT derived FROM derivation WHERE source IN (SELECT value FROM json_each(?1));
