@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any, Protocol, TypeAlias, cast
 
+from muniment.agent_tools import AgentMemoryTools
 from muniment.blocking import BackgroundLoop, Blocking
 from muniment.context.builder import MemoryContextBuilder
 from muniment.context.policy import MemoryPolicy
@@ -166,8 +167,16 @@ class OpenMemory:
             **parts, messages=store.conversations, model=model
         ).build
         self._extractor = MemoryExtractor(**parts, model=model)
+        self._embedder = embedder
         self.history = store.history
         self.erase = store.erase
+
+    def agent_tools(self, owner: MemoryOwner) -> AgentMemoryTools:
+        """`search_memory` and `manage_memory` for an agent, bound to `owner`."""
+        memories = self._memories
+        return AgentMemoryTools(
+            owner, memories, self.policy, memories, self._embedder, clock=self._clock
+        )
 
     async def extract(
         self, owner: MemoryOwner, messages: Sequence[ConversationMessage]

@@ -164,6 +164,21 @@ async def _stream(
         writer.write(b"0\r\n\r\n")
 
 
+def tool_call(name: str, arguments: object, *, call_id: str = "call_1") -> Reply:
+    """A reply that calls a tool."""
+
+    async def reply(exchange: Exchange) -> None:
+        body = _completion(exchange.request.body["model"], None)
+        given = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        function = {"name": name, "arguments": given}
+        call = {"id": call_id, "type": "function", "function": function}
+        body["choices"][0]["message"]["tool_calls"] = [call]
+        body["choices"][0]["finish_reason"] = "tool_calls"
+        await exchange.send_json(200, body)
+
+    return reply
+
+
 def structured(value: object) -> Reply:
     """`value` as the JSON text of a reply, whether it fits the asked schema or not."""
     return text(json.dumps(value))

@@ -28,6 +28,8 @@ _EXCHANGE = {"session_id": "s1", "messages": [{"role": "user", "content": "I liv
 
 REQUESTS: dict[Route, Asked] = {
     ("POST", "/v1/chat/completions"): Asked(_QUESTION),
+    ("POST", "/v1/agent/completions"): Asked(_QUESTION),
+    ("POST", "/v1/agent/runs/{run_id}/resume"): Asked(),
     **{
         (method, f"/v1/{kind}/sessions{path}"): asked
         for kind in ("chat", "agent")

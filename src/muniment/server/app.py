@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientSession, TCPConnector
 from fastapi import FastAPI
@@ -22,12 +24,15 @@ from muniment.server.middleware.bounds import BoundsMiddleware
 from muniment.server.middleware.crowding import CrowdingMiddleware
 from muniment.server.middleware.requests import RequestsMiddleware
 from muniment.server.problems import ProblemDocument, install_problems
-from muniment.server.routes import completions, governance, health, memories, recall
+from muniment.server.routes import agent, completions, governance, health, memories, recall
 from muniment.server.routes.sessions import sessions_of
 from muniment.server.services import Services
 from muniment.server.settings import ServerSettings
 from muniment.server.upstream import ChatModel
-from muniment.wiring import open_memory
+from muniment.wiring import OpenMemory, open_memory
+
+if TYPE_CHECKING:
+    from muniment.server.agent.runs import AgentRuns
 
 _STREAMED = frozenset({"/v1/memory/import"})
 # The framework's own telemetry logs what exceptions say, and that may be a user's text.
@@ -37,18 +42,27 @@ _LINE_BYTES = 1 << 20
 _turns = logging.getLogger("muniment.turn")
 
 
-def create_app(settings: ServerSettings, *, retriever: object | None = None) -> FastAPI:
+def create_app(
+    settings: ServerSettings,
+    *,
+    retriever: object | None = None,
+    agent_tools: Sequence[object] | None = None,
+) -> FastAPI:
     """The service on the store that `settings` name, opened and closed with the app.
 
-    `retriever` is a DocumentRetriever or a LangChain retriever; by default the settings' one.
-    MemoryConfigurationError for settings that do not fit.
+    `retriever` is a DocumentRetriever or a LangChain retriever, `agent_tools` LangChain tools for
+    agent runs; by default the settings' ones. MemoryConfigurationError for settings that do not
+    fit.
     """
-    found = retriever if retriever is not None else _named(settings.retriever)
+    parts = Parts(
+        retriever if retriever is not None else _named("RETRIEVER", settings.retriever),
+        agent_tools if agent_tools is not None else _named("AGENT_TOOLS", settings.agent_tools),
+    )
     metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with _running(app, settings, metrics, found):
+        async with _running(app, settings, metrics, parts):
             yield
 
     app = FastAPI(title="Muniment", lifespan=lifespan, telemetry=_NO_TELEMETRY)
@@ -60,23 +74,34 @@ def create_app(settings: ServerSettings, *, retriever: object | None = None) -> 
     return app
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the operator brings along."""
+
+    retriever: object | None
+    agent_tools: object | None
+
+
 @asynccontextmanager
 async def _running(
-    app: FastAPI, settings: ServerSettings, metrics: Metrics, retriever: object | None
+    app: FastAPI, settings: ServerSettings, metrics: Metrics, parts: Parts
 ) -> AsyncIterator[None]:
     """Open what the routes work with; close it in reverse, the completions under way first."""
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(_http_client())
         keys = keys_for(settings.auth, client) if settings.auth.mode == "jwt" else None
         app.state.authenticator = Authenticator(settings.auth, keys)
-        memory = await stack.enter_async_context(open_memory(settings.memory.database_url))
-        model = settings.memory.model
+        url = settings.memory.database_url
+        memory = await stack.enter_async_context(open_memory(url))
+        chosen = settings.memory.model
+        model = None if chosen is None else ChatModel(client, chosen)
         app.state.services = services = Services(
             settings,
             memory,
             metrics,
-            model=None if model is None else ChatModel(client, model),
-            retriever=None if retriever is None else as_retriever(retriever),
+            model=model,
+            retriever=None if parts.retriever is None else as_retriever(parts.retriever),
+            agent=await _agent(stack, memory, model, url, parts.agent_tools),
         )
         stack.push_async_callback(services.runs.aclose)
         handler = DegradationHandler(metrics)
@@ -85,9 +110,25 @@ async def _running(
         yield
 
 
+async def _agent(
+    stack: AsyncExitStack,
+    memory: OpenMemory,
+    model: ChatModel | None,
+    url: str,
+    tools: object | None,
+) -> AgentRuns | None:
+    """Agent runs, where there is a model and the extra is installed."""
+    if model is None or find_spec("langgraph") is None:
+        return None
+    from muniment.server.agent.runs import open_runs
+
+    return await stack.enter_async_context(open_runs(memory, model, url, tools))
+
+
 def _add_routes(app: FastAPI) -> None:
     app.include_router(health.router)
     app.include_router(completions.router)
+    app.include_router(agent.router)
     app.include_router(sessions_of("chat"))
     app.include_router(sessions_of("agent"))
     app.include_router(memories.router)
@@ -126,15 +167,14 @@ def _http_client() -> ClientSession:
     return ClientSession(connector=connector, read_bufsize=_LINE_BYTES)
 
 
-def _named(place: str | None) -> object | None:
-    """The object at `module:name` of the settings."""
+def _named(variable: str, place: str | None) -> Any:
+    """The object at `module:name` of a setting."""
     if place is None:
         return None
     module, _, name = place.partition(":")
     try:
-        found: object = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError):
         raise MemoryConfigurationError(
-            "MUNIMENT_RETRIEVER: must be module:name of a retriever"
+            f"MUNIMENT_{variable}: must be module:name of what can be imported"
         ) from None
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
@@ -14,6 +14,9 @@ from muniment.server.metrics import Metrics
 from muniment.server.settings import ServerSettings
 from muniment.server.upstream import ChatModel
 from muniment.wiring import OpenMemory
+
+if TYPE_CHECKING:
+    from muniment.server.agent.runs import AgentRuns
 
 Result = TypeVar("Result")
 
@@ -56,13 +59,15 @@ def _kept_in(tasks: set[asyncio.Task[Any]], task: asyncio.Task[Result]) -> async
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The parts of a running service. `model` is None where none is configured."""
+    """The parts of a running service. `model` is None where none is configured, `agent` where
+    there is no model or the extra `langgraph` is not installed."""
 
     settings: ServerSettings
     memory: OpenMemory
     metrics: Metrics
     model: ChatModel | None = None
     retriever: DocumentRetriever | None = None
+    agent: AgentRuns | None = None
     runs: Runs = field(default_factory=Runs)
 
 

@@ -56,6 +56,7 @@ class ServerSettings:
     model_context_tokens: int = 0
     allow_full_memory: bool = False
     retriever: str | None = None
+    agent_tools: str | None = None
     metrics_token: str | None = field(default=None, repr=False)
 
     @property
@@ -82,6 +83,7 @@ def load_server_settings(environment: Mapping[str, str] | None = None) -> Server
         model_context_tokens=read.whole("MODEL_CONTEXT_TOKENS", 0, low=0, high=100_000_000),
         allow_full_memory=read.flag("ALLOW_FULL_MEMORY", False),
         retriever=read.text("RETRIEVER"),
+        agent_tools=read.text("AGENT_TOOLS"),
         metrics_token=read.text("METRICS_TOKEN"),
     )
 

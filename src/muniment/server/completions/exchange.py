@@ -60,7 +60,8 @@ class Kept:
 class Exchange:
     """One question under way. The session's lease is ours until `keep` has ended.
 
-    `first` says that the session had no completed exchange; `stored` that the question is stored.
+    `first` says that the session had no completed exchange; `stored` that the question is stored;
+    `new_kind` is the kind of a session that this exchange makes.
     """
 
     services: Services
@@ -70,6 +71,7 @@ class Exchange:
     question_id: str
     key: str | None = None
     run_id: str | None = None
+    new_kind: str | None = None
     first: bool = False
     stored: bool = False
     prompt: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -80,6 +82,8 @@ class Exchange:
         message = self._message(self.question_id, ConversationRole.USER, self.question)
         try:
             async with self._bounded():
+                if self.new_kind is not None:
+                    await self._conversations.create(self.identity, kind=self.new_kind)
                 await self._conversations.append_messages(self.identity, [message])
             self.stored = True
         except Exception as error:

@@ -22,6 +22,7 @@ from muniment.server.problems import Problem, invalid, not_found
 from muniment.server.services import Services
 
 _log = logging.getLogger("muniment.server.completions")
+CHAT, AGENT = "chat", "agent"
 KEY_SECONDS = 24 * 3600
 
 
@@ -74,6 +75,9 @@ async def opened(asked: Asked) -> Exchange | Repeated:
             await lease.give_back()
             return Repeated(kept, identity)
         exchange = Exchange(services, identity, lease, asked.question, kept.question_id, asked.key)
+        if asked.kind == AGENT:
+            exchange.run_id = f"run_{kept.question_id.removeprefix('msg_')}"
+            exchange.new_kind = AGENT if asked.session_id is None else None
         await _prepare(exchange, asked, pairs)
         if leased:
             await exchange.store_question()

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from muniment.server.completions.answering import Chunk, Stream, whole
 from muniment.server.completions.exchange import Exchange
-from muniment.server.completions.opening import Asked, Repeated, opened
+from muniment.server.completions.opening import CHAT, Asked, Repeated, opened
 from muniment.server.completions.repeating import as_chunks, told_again
 from muniment.server.completions.request import CompletionRequest, checked_key, chosen_session
 from muniment.server.identity import Reader
@@ -62,14 +62,14 @@ async def chat_completion(
         services,
         caller,
         request,
-        "chat",
+        CHAT,
         chosen_session(request.session_id, session),
         checked_key(key),
         request.question(),
     )
     found = await opened(asked)
     if isinstance(found, Repeated):
-        return _again(await told_again(services, found), streamed=bool(request.stream))
+        return again(await told_again(services, found), streamed=bool(request.stream))
     if request.stream:
         stream = Stream(found, model, request.options())
         stream.start()
@@ -111,7 +111,7 @@ async def _whole(exchange: Exchange, model: ChatModel, request: CompletionReques
     return JSONResponse(body, headers=headers_of(exchange))
 
 
-def _again(reply: dict[str, Any], *, streamed: bool) -> Response:
+def again(reply: dict[str, Any], *, streamed: bool) -> Response:
     headers = session_header(reply["session_id"])
     if not streamed:
         return JSONResponse(reply, headers=headers)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
+from muniment.domain.conversation import ConversationIdentity
 from muniment.domain.owner import MemoryOwner
 from muniment.server.completions.lease import SessionLease
 from muniment.server.identity import Admin, Reader
 from muniment.server.problems import not_found
 from muniment.server.routes.documented import ITEM, SIGNED, problems
-from muniment.server.routes.sessions import SessionId, conversation
-from muniment.server.services import Serving
+from muniment.server.routes.sessions import SessionId, contents, conversation, forget_runs
+from muniment.server.services import Services, Serving
 from muniment.server.values import Identifier
 from muniment.stores.erasure import ErasureResult
 
@@ -32,6 +34,7 @@ class Erased(BaseModel):
     sessions: int
     messages: int
     working_states: int
+    checkpoints: int
     pending: bool
     receipt: str | None
 
@@ -55,20 +58,24 @@ async def erase_session(services: Serving, caller: Reader, session_id: SessionId
     lease = SessionLease(services.memory.store.service, identity, seconds=seconds)
     await lease.take()
     try:
+        held = await contents(services, identity)
         owner = MemoryOwner(caller.tenant, user_id=caller.user, session_id=identity.session_id)
         result = await services.memory.store.erase(owner)
     finally:
         await lease.give_back()
     if not result.anything:
         raise not_found()
-    return _told(result)
+    return _told(result, await forget_runs(services, identity, held.run_ids))
 
 
 @router.delete("/users/{user_id}", name="erase_user", responses=problems(*ITEM))
 async def erase_user(services: Serving, caller: Admin, user_id: UserId) -> Erased:
     """Erase a user of the tenant: sessions, history, memories, and what was derived from them."""
     owner = MemoryOwner(caller.tenant, user_id=user_id)
-    return _told(await services.memory.store.erase(owner))
+    anywhere = ConversationIdentity(caller.tenant, None, "any", user_id)
+    run_ids = await _runs_of(services, anywhere)
+    result = await services.memory.store.erase(owner)
+    return _told(result, await forget_runs(services, anywhere, run_ids))
 
 
 @router.get("/usage", name="usage", responses=problems(*SIGNED))
@@ -92,13 +99,31 @@ async def usage(
     )
 
 
-def _told(result: ErasureResult) -> Erased:
+async def _runs_of(services: Services, user: ConversationIdentity) -> set[str]:
+    """The runs of all of a user's sessions."""
+    found: set[str] = set()
+    cursor: str | None = None
+    while services.agent is not None:
+        page = await services.memory.conversations.list_conversations(
+            tenant_id=user.tenant_id, user_id=user.user_id, cursor=cursor, limit=100
+        )
+        for row in page.conversations:
+            held = await contents(services, replace(user, session_id=row.session_id))
+            found |= held.run_ids
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+def _told(result: ErasureResult, checkpoints: int) -> Erased:
     return Erased(
         entries=result.entries,
         derived=result.derived,
         sessions=result.sessions,
         messages=result.messages,
         working_states=result.working_states,
+        checkpoints=checkpoints,
         pending=result.pending,
         receipt=result.receipt,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -17,11 +18,13 @@ from muniment.domain.conversation import (
     normalize_conversation_title,
 )
 from muniment.domain.identifiers import new_session_id
+from muniment.domain.owner import MemoryOwner
 from muniment.server.completions.lease import SessionLease
 from muniment.server.identity import Caller, Reader
 from muniment.server.problems import invalid, not_found
 from muniment.server.routes.documented import ITEM, SIGNED, problems
 from muniment.server.services import Services, Serving
+from muniment.stores.recalled import is_searchable
 
 Kind = Literal["chat", "agent"]
 SessionId = Annotated[str, Path(min_length=1, max_length=256)]
@@ -219,7 +222,11 @@ async def _delete(services: Services, identity: ConversationIdentity) -> Deleted
     lease = SessionLease(services.memory.store.service, identity, seconds=seconds)
     await lease.take()
     try:
-        messages = await _count_messages(services, identity)
+        held = await contents(services, identity)
+        owner = MemoryOwner(
+            identity.tenant_id, user_id=identity.user_id, session_id=identity.session_id
+        )
+        memories = await services.memory.store.count(owner)
         if not await services.memory.conversations.delete(identity):
             raise not_found()
     finally:
@@ -227,20 +234,40 @@ async def _delete(services: Services, identity: ConversationIdentity) -> Deleted
     return DeletedSession(
         session_id=identity.session_id,
         sessions=1,
-        messages=messages,
-        checkpoints=0,
-        memories=0,
-        index_entries=0,
+        messages=held.messages,
+        checkpoints=await forget_runs(services, identity, held.run_ids),
+        memories=memories,
+        index_entries=held.indexed + memories,
     )
 
 
-async def _count_messages(services: Services, identity: ConversationIdentity) -> int:
-    count, after = 0, None
+@dataclass(slots=True)
+class Contents:
+    """What a session holds: messages, those of them that are indexed, and its runs."""
+
+    messages: int = 0
+    indexed: int = 0
+    run_ids: set[str] = field(default_factory=set[str])
+
+
+async def contents(services: Services, identity: ConversationIdentity) -> Contents:
+    """What the session holds now."""
+    found, after = Contents(), None
     while page := await services.memory.conversations.messages_after(
         identity, after_message_id=after, limit=1000
     ):
-        count, after = count + len(page), page[-1].message_id
-    return count
+        found.messages += len(page)
+        found.indexed += sum(is_searchable(message) for message in page)
+        found.run_ids.update(message.run_id for message in page if message.run_id is not None)
+        after = page[-1].message_id
+    return found
+
+
+async def forget_runs(
+    services: Services, identity: ConversationIdentity, run_ids: Iterable[str]
+) -> int:
+    """Delete the checkpoints of a user's runs; how many there were."""
+    return 0 if services.agent is None else await services.agent.forget(identity, run_ids)
 
 
 def _title(title: str | None) -> str | None:
