@@ -26,6 +26,8 @@ class Asked:
 _QUESTION = {"messages": [{"role": "user", "content": "hello"}]}
 _EXCHANGE = {"session_id": "s1", "messages": [{"role": "user", "content": "I live in Oslo"}]}
 
+_NOTHING = b'{"format": "muniment-entries", "version": 1, "count": 0}\n'
+
 REQUESTS: dict[Route, Asked] = {
     ("POST", "/v1/chat/completions"): Asked(_QUESTION),
     ("POST", "/v1/agent/completions"): Asked(_QUESTION),
@@ -52,6 +54,8 @@ REQUESTS: dict[Route, Asked] = {
     ("DELETE", "/v1/memory/sessions/{session_id}"): Asked(),
     ("DELETE", "/v1/memory/users/{user_id}"): Asked(admin=True),
     ("GET", "/v1/memory/usage"): Asked(admin=True),
+    ("POST", "/v1/memory/export"): Asked({}, admin=True),
+    ("POST", "/v1/memory/import"): Asked(content=_NOTHING, admin=True),
 }
 
 

@@ -24,7 +24,15 @@ from muniment.server.middleware.bounds import BoundsMiddleware
 from muniment.server.middleware.crowding import CrowdingMiddleware
 from muniment.server.middleware.requests import RequestsMiddleware
 from muniment.server.problems import ProblemDocument, install_problems
-from muniment.server.routes import agent, completions, governance, health, memories, recall
+from muniment.server.routes import (
+    agent,
+    completions,
+    governance,
+    health,
+    memories,
+    recall,
+    transfer,
+)
 from muniment.server.routes.sessions import sessions_of
 from muniment.server.services import Services
 from muniment.server.settings import ServerSettings
@@ -34,7 +42,7 @@ from muniment.wiring import OpenMemory, open_memory
 if TYPE_CHECKING:
     from muniment.server.agent.runs import AgentRuns
 
-_STREAMED = frozenset({"/v1/memory/import"})
+_STREAMED = frozenset({transfer.IMPORT_PATH})
 # The framework's own telemetry logs what exceptions say, and that may be a user's text.
 _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
 _KEPT_SECONDS = 4.0  # servers commonly close after 5
@@ -134,6 +142,7 @@ def _add_routes(app: FastAPI) -> None:
     app.include_router(memories.router)
     app.include_router(recall.router)
     app.include_router(governance.router)
+    app.include_router(transfer.router)
     app.openapi = lambda: _documented(app)  # type: ignore[method-assign]
 
 

@@ -1,0 +1,117 @@
+"""`/v1/memory/export` and `/import`: a tenant's memories as JSON Lines, streamed and bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, BinaryIO, cast
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response, StreamingResponse
+
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.trust import Trust
+from muniment.server.identity import Admin
+from muniment.server.pipe import Pipe
+from muniment.server.problems import Problem
+from muniment.server.routes.documented import SIGNED, problems
+from muniment.server.services import Serving
+from muniment.server.values import Identifier
+from muniment.stores.entry_face import Transfers
+
+router = APIRouter(prefix="/v1/memory", tags=["governance"])
+
+IMPORT_PATH = "/v1/memory/import"
+MEDIA_TYPE = "application/x-ndjson"
+MOST_IMPORT_BYTES = 64 << 20
+_ONE_AT_A_TIME = asyncio.Semaphore(1)
+_LINES: dict[str, Any] = {MEDIA_TYPE: {"schema": {"type": "string"}}}
+
+
+class ExportRequest(BaseModel):
+    """What to export: the whole tenant, one of its users, or a user's session."""
+
+    model_config = ConfigDict(extra="forbid")
+    user_id: Identifier | None = None
+    session_id: Identifier | None = None
+
+
+class Imported(BaseModel):
+    """What an import did."""
+
+    imported: int
+    skipped_duplicates: int
+    dropped_links: int
+
+
+@router.post(
+    "/export",
+    name="export_memories",
+    response_class=Response,
+    responses={200: {"content": _LINES}, **problems(*SIGNED)},
+)
+async def export(services: Serving, caller: Admin, body: ExportRequest) -> Response:
+    """Every memory of the selection as JSON Lines, after a header, as of one instant."""
+    whose = MemoryOwner(caller.tenant, user_id=body.user_id, session_id=body.session_id)
+    pipe = Pipe()
+    stream = cast(BinaryIO, pipe)
+    entries = cast(Transfers, services.memory.store.entries)
+    writer = services.runs.start(entries.export_stream(whose, stream))
+    chunks = pipe.chunks(writer)
+    first = await anext(chunks)  # an export that fails at once is an error and no empty file
+    return StreamingResponse(_with(first, chunks), media_type=MEDIA_TYPE)
+
+
+@router.post(
+    "/import",
+    name="import_memories",
+    responses=problems(*SIGNED, 507),
+    openapi_extra={"requestBody": {"required": True, "content": _LINES}},
+)
+async def import_(
+    services: Serving,
+    caller: Admin,
+    request: Request,
+    user_id: Annotated[Identifier | None, Query()] = None,
+    max_trust: Trust = Trust.UNTRUSTED,
+    rescope: bool = False,
+    skip_duplicates: bool = True,
+) -> Imported:
+    """Store an export's memories, all or none, under new ids. `rescope` moves a file of another
+    tenant into this one; without it everything must belong to the selection already."""
+    if _ONE_AT_A_TIME.locked():
+        raise Problem(503, "importing", "another import is under way", retry_after=5)
+    async with _ONE_AT_A_TIME:
+        entries = cast(Transfers, services.memory.store.entries)
+        done = await entries.import_stream(
+            MemoryOwner(caller.tenant, user_id=user_id),
+            await _body(request),
+            max_trust=max_trust,
+            rescope=rescope,
+            skip_duplicates=skip_duplicates,
+        )
+    return Imported(
+        imported=done.imported,
+        skipped_duplicates=done.skipped_duplicates,
+        dropped_links=done.dropped_links,
+    )
+
+
+async def _body(request: Request) -> BinaryIO:
+    """The body in memory, since a file of it would leave bytes behind that no erasure reaches."""
+    body = io.BytesIO()
+    async for part in request.stream():
+        body.write(part)
+        if body.tell() > MOST_IMPORT_BYTES:
+            said = f"the body must have at most {MOST_IMPORT_BYTES} bytes"
+            raise Problem(413, "body", said)
+    body.seek(0)
+    return body
+
+
+async def _with(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in rest:
+        yield part
