@@ -128,7 +128,6 @@ async def search(services: Serving, caller: Reader, body: SearchRequest) -> Foun
     )
     store = services.memory.store
     tokens = sum(store.count_tokens(each.memory.content) for each in found)
-    store.note_served(caller.tenant, len(found), tokens)
     services.metrics.served("search", tokens)
     return Found(memories=[explained(each, caller, explain=body.explain) for each in found])
 

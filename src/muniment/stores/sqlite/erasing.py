@@ -27,11 +27,13 @@ class Removed:
 
 def erase_realm(change: Change, realm: RealmKey, *, cascade: bool) -> Removed:
     """`erase`, recorded as the erasure of the realm, its bytes to follow."""
+    before = change.db.total_changes()
     erased, audiences = erase(change, realm, cascade=cascade)
+    removed = change.db.total_changes() != before
     if realm == RealmKey(realm.tenant):
         change.db.execute(SQL["forget_served"], (realm.tenant,))
     record_id = change.record(events.REALM_ERASED, realm, **erased.record)
-    if erased.result.anything:
+    if removed:
         promise(change.db)
     return Removed(erased.received(record_id or events.new_record_id()), audiences)
 
