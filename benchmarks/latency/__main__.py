@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.latency.figures import Figure, as_json, machine, table
 from benchmarks.latency.settings import Run
 
-ROWS = ("recall", "build", "search", "adding", "working", "cold")
+ROWS = ("recall", "build", "search", "adding", "importing", "working", "cold")
 
 
 def main() -> None:

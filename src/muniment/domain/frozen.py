@@ -10,10 +10,13 @@ from typing import Any
 from muniment.domain import checks
 
 MAX_DEPTH = 32
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def freeze_mapping(name: str, value: object) -> Mapping[str, Any]:
     """`value` as a read-only mapping, lists as tuples; refused unless JSON-representable."""
+    if type(value) is dict and not value:
+        return _NOTHING
     if not isinstance(value, Mapping):
         raise ValueError(f"{name}: must be a mapping")
     frozen: Mapping[str, Any] = _freeze(name, value, MAX_DEPTH)

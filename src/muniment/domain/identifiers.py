@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 import time
+from os import urandom
 
 DEFAULT_TENANT = "DEFAULT"
 DEFAULT_USER = "DEFAULT_USER"  # the command line's, and a service's without authentication
@@ -14,7 +14,7 @@ _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 
 def _sortable() -> str:
     # 48 bits of milliseconds, then 80 random bits: the layout of a ULID.
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
+    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(urandom(10))
     return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 

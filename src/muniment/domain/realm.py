@@ -80,14 +80,18 @@ def require_scope(value: object) -> Scope:
 
 def realm_of(memory: Memory) -> RealmKey:
     """Where a memory belongs: the one mapping for all coverage."""
-    session = memory.owner.session_id
-    narrow = memory.scope in (MemoryScope.SESSION, MemoryScope.RUN)
     return RealmKey(
         tenant=memory.owner.tenant_id,
         subject=owner_user(memory.owner),
         agent=memory.agent_id,
-        session=session if narrow else None,
+        session=realm_session(memory),
     )
+
+
+def realm_session(memory: Memory) -> str | None:
+    """The session of :func:`realm_of`: of the narrow scopes alone."""
+    narrow = memory.scope in (MemoryScope.SESSION, MemoryScope.RUN)
+    return memory.owner.session_id if narrow else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,20 @@ class Trust(StrEnum):
         return _RANK[self]
 
     def __lt__(self, other: object) -> bool:
-        return self.rank < Trust(str(other)).rank
+        return self.rank < _rank_of(other)
 
     def __le__(self, other: object) -> bool:
-        return self.rank <= Trust(str(other)).rank
+        return self.rank <= _rank_of(other)
 
     def __gt__(self, other: object) -> bool:
-        return self.rank > Trust(str(other)).rank
+        return self.rank > _rank_of(other)
 
     def __ge__(self, other: object) -> bool:
-        return self.rank >= Trust(str(other)).rank
+        return self.rank >= _rank_of(other)
 
 
 _RANK = {trust: rank for rank, trust in enumerate(Trust)}
+
+
+def _rank_of(other: object) -> int:
+    return _RANK[other if isinstance(other, Trust) else Trust(str(other))]

@@ -27,6 +27,8 @@ DEFAULT_IMPORTANCE = 0.5
 MAX_FORGOTTEN = 1_000
 
 _NOT_ADDED = (MemoryType.CONVERSATION, MemoryType.WORKING)
+_KINDS = {kind.value: kind for kind in MemoryType if kind not in _NOT_ADDED}
+_TRUSTS = {trust.value: trust for trust in Trust}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,23 +210,18 @@ def checked_entry(memory: Memory, max_text_bytes: int = MAX_TEXT_BYTES) -> str:
 
 def entry_kind(value: MemoryType | str) -> MemoryType:
     """The kind by name; messages and working state have tiers of their own."""
-    try:
-        kind = MemoryType(str(value))
-    except ValueError:
-        kind = MemoryType.WORKING
-    if kind in _NOT_ADDED:
-        allowed = ", ".join(each.value for each in MemoryType if each not in _NOT_ADDED)
-        raise InvalidEntryError(f"kind: must be one of {allowed}")
+    kind = _KINDS.get(str(value))
+    if kind is None:
+        raise InvalidEntryError(f"kind: must be one of {', '.join(_KINDS)}")
     return kind
 
 
 def entry_trust(value: Trust | str, *, name: str = "trust") -> Trust:
     """The trust by name."""
-    try:
-        return Trust(str(value))
-    except ValueError:
-        allowed = ", ".join(each.value for each in Trust)
-        raise InvalidEntryError(f"{name}: must be one of {allowed}") from None
+    trust = _TRUSTS.get(str(value))
+    if trust is None:
+        raise InvalidEntryError(f"{name}: must be one of {', '.join(_TRUSTS)}")
+    return trust
 
 
 def entry_ids(ids: Iterable[str]) -> tuple[str, ...]:

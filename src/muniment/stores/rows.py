@@ -12,7 +12,7 @@ from muniment.domain.conversation import ConversationMessage, ConversationRole
 from muniment.domain.frozen import freeze_mapping, thaw
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
-from muniment.domain.realm import realm_of
+from muniment.domain.realm import realm_session
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.unchecked import unchecked
@@ -62,7 +62,8 @@ def dumps(value: object) -> str:
 
 def memory_row(memory: Memory) -> dict[str, Any]:
     """The columns of a memory, its realm's session included."""
-    owner = memory.owner
+    owner, created = memory.owner, micros(memory.created_at)
+    changed = created if memory.updated_at is memory.created_at else micros(memory.updated_at)
     return {
         "memory_id": memory.memory_id,
         "scope": memory.scope.value,
@@ -73,13 +74,13 @@ def memory_row(memory: Memory) -> dict[str, Any]:
         "principal": owner.principal_id,
         "session": owner.session_id,
         "run": owner.run_id,
-        "realm_session": realm_of(memory).session,
+        "realm_session": realm_session(memory),
         "agent": memory.agent_id,
         "content": memory.content,
         "metadata": dumps(memory.metadata),
         "importance": memory.importance,
-        "created_at": micros(memory.created_at),
-        "updated_at": micros(memory.updated_at),
+        "created_at": created,
+        "updated_at": changed,
         "expires_at": optional_micros(memory.expires_at),
         "valid_from": optional_micros(memory.valid_from),
         "invalid_at": optional_micros(memory.invalid_at),

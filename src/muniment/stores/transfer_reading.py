@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from muniment.domain import checks
 from muniment.domain.identifiers import new_memory_id
@@ -34,8 +33,7 @@ _MORE = ("source_session_id", "source_message_ids", "entity_ids")
 _DETAILS = frozenset({*PLACE, *_TIMES, *_MORE})
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(NamedTuple):
     """An entry read: `memory` has its new id and no links; those are ids of the file."""
 
     line: int
@@ -188,7 +186,7 @@ def _memory(
 
 
 def _ids(name: str, value: object) -> tuple[str, ...]:
-    if value is None:
+    if value is None or value == []:
         return ()
     if not isinstance(value, list):
         raise ValueError(f"{name}: must be a list of ids")
