@@ -15,9 +15,10 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.latency.figures import Figure, as_json, machine, table
+from benchmarks.latency.plots import draw
 from benchmarks.latency.settings import Run
 
-ROWS = ("recall", "build", "search", "adding", "importing", "working", "cold")
+ROWS = ("recall", "build", "search", "adding", "importing", "working", "cold", "growth")
 
 
 def main() -> None:
@@ -43,6 +44,15 @@ def main() -> None:
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "latency.json").write_text(as_json(figures, run.settings()) + "\n")
+        _drawn(options.out)
+
+
+def _drawn(folder: Path) -> None:
+    try:
+        for path in draw(folder):
+            print(path)
+    except ImportError:
+        print("no plots: pip install -r benchmarks/requirements.txt")
 
 
 def _measured(name: str, run: Run) -> list[Figure]:

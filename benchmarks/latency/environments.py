@@ -92,7 +92,7 @@ LANGGRAPH = Peer(
     "langgraph_store.py",
 )
 CHROMA = Peer("chromadb", ("chromadb",), "chroma.py")
-MEM0 = Peer("mem0ai", ("mem0ai", "chromadb"), "mem0.py")
+MEM0 = Peer("mem0ai", ("mem0ai", "chromadb"), "mem0_chroma.py")
 HARBORRAG = Peer(
     "harborrag-memory",
     ("harborrag-memory==2.0.0a2", "harborrag-adapters==2.0.0a2"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from benchmarks.latency.texts import Texts, chunks
@@ -34,9 +35,14 @@ def url_of(folder: str | Path) -> str:
     return f"sqlite:///{folder}/speed.db"
 
 
+@cache
+def _texts(seed: int) -> Texts:
+    return Texts(seed)
+
+
 async def add_memories(memory: OpenMemory, tenant: str, count: int, *, seed: int = 3) -> None:
     """`count` typed memories of one user, one minute apart."""
-    texts = Texts(seed)
+    texts = _texts(seed)
     owner = MemoryOwner(tenant_id=tenant, user_id=USER)
     for part in chunks(count, _TOGETHER):
         made = [_memory(owner, number, texts.sentence()) for number in part]
@@ -54,10 +60,12 @@ def _memory(owner: MemoryOwner, number: int, text: str) -> Memory:
     )
 
 
-async def add_messages(memory: OpenMemory, tenant: str, count: int, *, seed: int = 4) -> None:
-    """`count` messages of one user, fifty a session, the speakers in turn."""
-    texts = Texts(seed)
-    for part in chunks(count, _A_SESSION):
+async def add_messages(
+    memory: OpenMemory, tenant: str, count: int, *, seed: int = 4, a_session: int = _A_SESSION
+) -> None:
+    """`count` messages of one user, the speakers in turn."""
+    texts = _texts(seed)
+    for part in chunks(count, a_session):
         identity = ConversationIdentity(
             tenant_id=tenant, principal_id=USER, session_id=f"s{part.start}", user_id=USER
         )

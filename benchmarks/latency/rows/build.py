@@ -50,10 +50,13 @@ async def _built(memory: OpenMemory, calls: int) -> Timing:
 
 
 def _peers(run: Run, count: int) -> list[Figure]:
-    asked = run.shared(run.size(count) if count else 0) | {"window": _WINDOW if count else 0}
+    asked = run.shared(run.size(count) if count else 0) | {
+        "window": _WINDOW if count else 0,
+        "place": str(run.place(f"harborrag-build-{count}")),
+    }
 
     def read(answer: dict[str, Any]) -> list[Figure]:
-        system = f"{HARBORRAG.name}, in memory"
+        system = f"{HARBORRAG.name}, sqlite"
         return [of_timing(_row(count), system, Timing.of(answer["wall"], answer["cpu"]))]
 
-    return run.of_peer(_row(count), HARBORRAG, asked | {"build": True}, read)
+    return run.of_peer(_row(count), HARBORRAG, asked | {"what": "build"}, read)

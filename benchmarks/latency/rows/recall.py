@@ -47,7 +47,7 @@ async def _ours(run: Run, kind: str, count: int, target: float) -> list[Figure]:
 
 def _peers(run: Run, count: int) -> list[Figure]:
     row = f"recall, {count:,} memories"
-    asked = run.shared(run.size(count)) | {"place": str(run.place("recall-peers"))}
+    asked = run.shared(run.size(count)) | {"what": "recall"}
 
     def read(answer: dict[str, Any]) -> list[Figure]:
         return [of_timing(row, answer["system"], Timing.of(answer["wall"], answer["cpu"]))]

@@ -1,0 +1,49 @@
+"""Growth as pictures: ``python -m benchmarks.latency.plots FOLDER`` reads its latency.json.
+
+Needs matplotlib, which is in ``benchmarks/requirements.txt`` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+
+def draw(folder: Path) -> list[Path]:
+    """One PNG for each series of the figures in ``folder``; none where there is no series."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    written = json.loads((folder / "latency.json").read_text())
+    drawn = []
+    for name, points in _series(written["figures"]).items():
+        figure, axes = pyplot.subplots(figsize=(6, 4))
+        sizes = [point["size"] for point in points]
+        axes.plot(sizes, [point["p50"] for point in points], marker="o", label="median")
+        axes.plot(sizes, [point["least"] for point in points], marker=".", label="fastest")
+        axes.set(xlabel=name, ylabel="recall, ms", title=f"Recall by {name}", ylim=(0, None))
+        axes.set_xscale("symlog")
+        axes.grid(alpha=0.3)
+        axes.legend()
+        drawn.append(folder / f"growth-{name.replace(' ', '-')}.png")
+        figure.savefig(drawn[-1], dpi=110, bbox_inches="tight")
+        pyplot.close(figure)
+    return drawn
+
+
+def _series(figures: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for figure in figures:
+        if "series" in figure["detail"]:
+            found[figure["detail"]["series"]].append(figure["detail"])
+    return found
+
+
+if __name__ == "__main__":
+    for path in draw(Path(sys.argv[1])):
+        print(path)

@@ -1,0 +1,85 @@
+"""How recall's cost grows: with one's own rows, others' rows, tenants, and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from benchmarks.latency.figures import US, Figure
+from benchmarks.latency.filling import add_messages, owner_in, url_of
+from benchmarks.latency.settings import Run
+from benchmarks.latency.texts import StubEmbedder, Texts
+from benchmarks.latency.timing import Timing, timed_async
+from muniment import OpenMemory, open_memory
+
+_OWN_ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000)
+_FOREIGN_ROWS = (0, 3_000, 10_000, 30_000)
+_TENANTS = (10, 500, 5_000)
+_SESSIONS = (1, 10, 100, 1_000)
+_OWN, _A_TENANT, _SPREAD = 1_000, 10, 5_000
+_MOST_SLOWER = 1.2
+
+Fill = Callable[[OpenMemory], Awaitable[None]]
+
+
+async def measure(run: Run) -> list[Figure]:
+    """One figure a size, the sizes of a series in ``detail``; and the flat ones as ratios."""
+    own = await _series(run, "own rows", _OWN_ROWS, _own)
+    foreign = await _series(run, "foreign rows", _FOREIGN_ROWS, _beside)
+    tenants = await _series(run, "tenants", _TENANTS, _among)
+    sessions = await _series(run, "sessions", _SESSIONS, _spread)
+    flat = [_flat("foreign rows", foreign), _flat("tenants", tenants)]
+    return [*own, *foreign, *tenants, *sessions, *flat]
+
+
+def _flat(name: str, series: Sequence[Figure]) -> Figure:
+    first, last = series[0].value or 0.0, series[-1].value or 0.0
+    times = round(last / first, 2)
+    row = f"growth, {name}"
+    return Figure(row, f"{US}, most / least", times, "x", "flat", times <= _MOST_SLOWER)
+
+
+async def _series(
+    run: Run, name: str, sizes: Sequence[int], fill: Callable[[int], Fill]
+) -> list[Figure]:
+    found = []
+    for size in sizes:
+        scaled = run.size(size) if size > _OWN else size
+        timing = await _recalled(run, f"{name}-{size}", fill(scaled))
+        detail = {"series": name, "size": scaled, "p50": timing.p50, "least": timing.least}
+        found.append(Figure(f"growth, {name}", f"{US}, {scaled:,}", timing.p50, detail=detail))
+    return found
+
+
+async def _recalled(run: Run, name: str, fill: Fill) -> Timing:
+    questions, owner = Texts(99).questions(run.calls), owner_in("acme")
+    async with open_memory(url_of(run.place(name)), embedder=StubEmbedder()) as memory:
+        await fill(memory)
+        return await timed_async(
+            lambda call: memory.recall(owner, questions[call % len(questions)]), run.calls
+        )
+
+
+def _own(rows: int) -> Fill:
+    return lambda memory: add_messages(memory, "acme", rows)
+
+
+def _beside(rows: int) -> Fill:
+    async def fill(memory: OpenMemory) -> None:
+        await add_messages(memory, "acme", _OWN)
+        for number in range(rows // _OWN):
+            await add_messages(memory, f"other{number}", _OWN)
+
+    return fill
+
+
+def _among(tenants: int) -> Fill:
+    async def fill(memory: OpenMemory) -> None:
+        await add_messages(memory, "acme", _OWN)
+        for number in range(tenants - 1):
+            await add_messages(memory, f"other{number}", _A_TENANT)
+
+    return fill
+
+
+def _spread(sessions: int) -> Fill:
+    return lambda memory: add_messages(memory, "acme", _SPREAD, a_session=_SPREAD // sessions)
