@@ -42,6 +42,7 @@ def of_timing(row: str, system: str, timing: Timing, *, under: float | None = No
         timing.p50,
         target="" if under is None else f"< {under:g} ms",
         reached=None if under is None else timing.p50 < under,
+        note=f"fastest {timing.least:.2f}, processor {timing.cpu:.2f}",
         detail=asdict(timing),
     )
 

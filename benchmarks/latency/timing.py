@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -39,6 +39,20 @@ def timed(call: Callable[[int], object], calls: int, *, warm: int = 3) -> Timing
         wall.append(time.perf_counter() - begun)
         cpu.append(time.process_time() - worked)
     return Timing.of(wall[warm:], cpu[warm:])
+
+
+def timed_in_turn(calls: Sequence[Callable[[int], object]], times: int) -> list[Timing]:
+    """:func:`timed` for several things to compare: one call of each in turn, so that whatever
+    else the machine does falls on all of them."""
+    measured: list[tuple[list[float], list[float]]] = [([], []) for _ in calls]
+    for number in range(-3, times):
+        for call, (wall, cpu) in zip(calls, measured, strict=True):
+            begun, worked = time.perf_counter(), time.process_time()
+            call(abs(number))
+            if number >= 0:
+                wall.append(time.perf_counter() - begun)
+                cpu.append(time.process_time() - worked)
+    return [Timing.of(wall, cpu) for wall, cpu in measured]
 
 
 async def timed_async(

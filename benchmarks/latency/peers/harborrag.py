@@ -32,7 +32,7 @@ class Window:
     def __init__(self, messages):
         self.messages = messages
 
-    async def recent_messages(self, identity, *, limit=12):
+    async def recent_messages(self, _identity, *, limit=12):
         """The newest, oldest first."""
         return tuple(self.messages[-limit:])
 

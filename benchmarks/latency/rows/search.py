@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from benchmarks.latency.environments import RAGLEAP
 from benchmarks.latency.figures import US, Figure, of_timing
 from benchmarks.latency.settings import Run
 from benchmarks.latency.texts import COMMON, Texts
-from benchmarks.latency.timing import Timing, timed
+from benchmarks.latency.timing import Timing, timed, timed_in_turn
 from muniment import Scope, SQLiteStore
 
 _LARGE, _OWN, _TENANTS = 100_000, 1_000, 100
@@ -36,8 +37,13 @@ def _large(run: Run) -> list[Figure]:
 def _beside_others(run: Run) -> list[Figure]:
     row = f"search, {_OWN:,} own beside {_OWN * (_TENANTS - 1):,} foreign"
     own, questions = run.size(_OWN), Texts(99).questions(run.calls)
-    alone = _searched(run, "search-alone", own, tenants=1, questions=questions)
-    among = _searched(run, "search-among", own * _TENANTS, tenants=_TENANTS, questions=questions)
+    places = run.place("search-alone"), run.place("search-among")
+    fill(places[0], own, 1)
+    fill(places[1], own * _TENANTS, _TENANTS)
+    with _store(run, places[0]) as one, _store(run, places[1]) as other:
+        alone, among = timed_in_turn(
+            [_search(one, questions), _search(other, questions)], run.calls
+        )
     times = among.p50 / alone.p50
     figures = [
         of_timing(row, f"{US}, alone", alone),
@@ -62,11 +68,17 @@ def _beside_others(run: Run) -> list[Figure]:
 def _searched(run: Run, name: str, rows: int, *, tenants: int, questions: list[str]) -> Timing:
     place = run.place(name)
     fill(place, rows, tenants)
-    with SQLiteStore(place / "speed.db", synchronous=run.synchronous) as store:
-        scope = Scope("tenant0", subject="u")
-        return timed(
-            lambda call: store.search(scope, questions[call % len(questions)], k=5), run.calls
-        )
+    with _store(run, place) as store:
+        return timed(_search(store, questions), run.calls)
+
+
+def _store(run: Run, place: Path) -> SQLiteStore:
+    return SQLiteStore(place / "speed.db", synchronous=run.synchronous)
+
+
+def _search(store: SQLiteStore, questions: list[str]) -> Callable[[int], object]:
+    scope = Scope("tenant0", subject="u")
+    return lambda call: store.search(scope, questions[call % len(questions)], k=5)
 
 
 def fill(place: Path, rows: int, tenants: int) -> None:
