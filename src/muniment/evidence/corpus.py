@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ _NONE = -1
 _COMPACT_FROM = 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusRow:
+class CorpusRow(NamedTuple):
     """One searchable row.
 
     ``key`` is the store's own number of the row, unique within its corpus. ``at`` and the three
@@ -141,8 +140,7 @@ class Corpus:
         self._write(slice(first, self._size), rows)
         for slot, row in enumerate(rows, first):
             self._postings.add(slot, row.indexed.terms)
-            if row.vector:
-                self._write_vector(slot, row.vector)
+        self._write_vectors(first, [row.vector for row in rows])
         self._total_length += sum(row.indexed.length for row in rows)
 
     def _write(self, place: slice, rows: Sequence[CorpusRow]) -> None:
@@ -160,15 +158,20 @@ class Corpus:
         self.marks.view[place] = [row.indexed.marks for row in rows]
         self.lengths.view[place] = [row.indexed.length for row in rows]
 
-    def _write_vector(self, slot: int, stored: bytes) -> None:
-        vector = unpack_vector(stored)
+    def _write_vectors(self, first: int, stored: Sequence[bytes | None]) -> None:
+        given = next(filter(None, stored), None)
+        if given is None:
+            return
         if self._vectors is None:
-            self._vectors = Column("float32", len(vector))
+            self._vectors = Column("float32", len(unpack_vector(given)))
             self._vectors.grow(self._size)
         # A vector of another model cannot be compared: the row is then found by its words.
-        if len(vector) == self._vectors.view.shape[1]:
-            self._vectors.view[slot] = vector
-            self.has_vector.view[slot] = True
+        size = self._vectors.view.itemsize * self._vectors.view.shape[1]
+        fits = [vector if vector and len(vector) == size else None for vector in stored]
+        slots = [slot for slot, vector in enumerate(fits, first) if vector]
+        block = unpack_vector(b"".join(filter(None, fits)))
+        self._vectors.view[slots] = block.reshape(len(slots), -1) if slots else 0
+        self.has_vector.view[slots] = True
 
     def _coded(self, what: str, value: str | None) -> int:
         if value is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from operator import itemgetter
+from typing import NamedTuple
 
 from muniment.lexical.marks import marks_from, word_marks
 from muniment.lexical.words import MAX_WORD_CHARACTERS, plain_words, stored_terms, words
@@ -43,8 +43,7 @@ class _KnownWords(dict[str, Known]):
 _KNOWN = _KnownWords()
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedText:
+class IndexedText(NamedTuple):
     """One row's searchable form.
 
     ``terms`` holds n hashes (unsigned 64 bit) and then n counts (unsigned 16 bit), little-endian,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -270,4 +269,4 @@ def _image(row: MemoryRow) -> Any:
     image, memory = memory_image(row), row.memory
     if memory.superseded_by is None or memory.invalid_at is not None:
         return image
-    return replace(image, invalid_at=memory.created_at.timestamp())
+    return image._replace(invalid_at=memory.created_at.timestamp())
