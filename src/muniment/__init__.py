@@ -92,7 +92,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "muniment.stores.erasure": ("ErasureResult",),
     "muniment.stores.in_memory": ("InMemoryStore",),
     "muniment.stores.postgres": ("PostgresStore",),
-    "muniment.stores.sqlite": ("AsyncSQLiteStore", "SQLiteStore"),
+    "muniment.stores.sqlite": ("AsyncSQLiteStore", "SQLiteStore", "ShardedStore"),
     "muniment.stores.transfer": ("ImportResult",),
     "muniment.tiers.long_term": ("LongTermMemory",),
     "muniment.tiers.short_term": ("ShortTermMemory",),

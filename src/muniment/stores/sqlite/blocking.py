@@ -55,8 +55,7 @@ class SQLiteStore:
     Opened by its construction and closed by `close` or the end of a ``with``. `ports` is the
     async store on the same file. `clock` gives aware times; `embedder` adds meaning to words;
     `synchronous` is SQLite's level: FULL, NORMAL or EXTRA; with an `encryption_key` the file is
-    encrypted. MemoryStoreError where the file
-    cannot be used.
+    encrypted. MemoryStoreError where the file cannot be used.
     """
 
     def __init__(
