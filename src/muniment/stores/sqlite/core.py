@@ -27,6 +27,7 @@ from muniment.stores.sqlite.errors import NoRoomError
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES, Images
 from muniment.stores.sqlite.journal import settle
 from muniment.stores.sqlite.outbox import Outbox, warn_without_log
+from muniment.stores.sqlite.staging import drop_stale
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import store_served
 
@@ -196,6 +197,7 @@ class Core:
 
     def _checks(self, db: apsw.Connection) -> None:
         self._require_same_model(db)
+        drop_stale(db, self.clock())
         if self.outbox is None:
             warn_without_log(db)
 

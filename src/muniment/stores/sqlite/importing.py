@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
@@ -20,6 +19,8 @@ from muniment.stores.driven import in_thread
 from muniment.stores.rows import Row, dumps, memory_row, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.journal import settle
+from muniment.stores.sqlite.staging import drop, drop_stale
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import held_quota
 from muniment.stores.transfer import ImportResult, Intake
@@ -34,7 +35,6 @@ from muniment.stores.transfer_reading import (
 
 _BATCH = 500
 _RECORDED = 1_000
-_STALE = timedelta(hours=1)
 
 StagedRow = dict[str, Any]
 
@@ -45,26 +45,24 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
     Other writers go on meanwhile; what is staged belongs to nobody until it is published.
     """
     number, now = secrets.randbits(62), core.clock()
-    stale = micros(now - _STALE)  # of imports that were killed
-    batches = _batches(
-        read_entries(stream, taking, now=now), number, micros(now), core.limits.count
-    )
+    batches = _batches(read_entries(stream, taking, now=now), number, core.limits.count)
     count = 0
     try:
-        await core.engine.write_async(lambda db: db.execute(SQL["drop_stale_staged"], (stale,)))
+        await core.engine.write_async(lambda db: drop_stale(db, now))
         while batch := await in_thread(lambda: next(batches, None)):
             count += len(batch)
             await _stage(core, batch)
         return await core.change(lambda change: _publish(change, number, count, taking))
     except BaseException:
-        await core.engine.write_async(lambda db: db.execute(SQL["drop_staged"], (number,)))
+        if count and await core.engine.write_async(lambda db: drop(db, number)):
+            await core.engine.apart_async(settle)
         raise
 
 
 def _batches(
-    entries: Iterator[Incoming], number: int, begun: int, count: TokenEstimator
+    entries: Iterator[Incoming], number: int, count: TokenEstimator
 ) -> Iterator[list[StagedRow]]:
-    fixed = {"import": number, "begun": begun}
+    fixed = {"import": number}
     while batch := [_row(entry, fixed, count) for entry in islice(entries, _BATCH)]:
         yield batch
 
@@ -86,9 +84,11 @@ def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
 async def _stage(core: Core, batch: list[StagedRow]) -> None:
     made = await core.embedder.many([row["content"] for row in batch])
 
+    begun = micros(core.clock())
+
     def job(db: apsw.Connection) -> None:
         for row, vector in zip(batch, core.admit(db, made), strict=True):
-            row["vector"] = vector
+            row["vector"], row["begun"] = vector, begun
         db.executemany(SQL["stage_memory"], batch)
 
     await core.engine.write_async(job)
@@ -131,9 +131,9 @@ def _figure(db: apsw.Connection, name: str, number: int) -> int:
 
 
 def _refuse(found: apsw.Cursor, problem: str) -> None:
-    row: Row | None = found.fetchone()
-    if row is not None:
-        raise refused(row[0], problem)
+    rows: list[Row] = found.fetchall()  # to its end: an open statement would hinder the next
+    if rows:
+        raise refused(rows[0][0], problem)
 
 
 def _record(change: Change, number: int, taking: Intake) -> None:

@@ -125,6 +125,9 @@ ORDER BY line LIMIT ?3;
 -- name: drop_staged
 DELETE FROM staged WHERE import = ?1;
 
+-- name: stale_staged
+SELECT 1 FROM staged WHERE begun < ?1 LIMIT 1;
+
 -- name: drop_stale_staged
 DELETE FROM staged WHERE begun < ?1;
 

@@ -1,0 +1,31 @@
+"""What imports that failed or were killed have left: it is nobody's, and it goes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import apsw
+
+from muniment.stores.rows import micros
+from muniment.stores.sqlite.journal import promise
+from muniment.stores.sqlite.statements import SQL
+
+STALE = timedelta(minutes=10)
+"""An import that has staged nothing for so long was killed; one that lives stages on."""
+
+
+def drop_stale(db: apsw.Connection, now: datetime) -> None:
+    """Delete what killed imports have staged, its bytes to follow."""
+    since = (micros(now - STALE),)
+    if db.execute(SQL["stale_staged"], since).fetchall():
+        promise(db)
+        db.execute(SQL["drop_stale_staged"], since)
+
+
+def drop(db: apsw.Connection, number: int) -> bool:
+    """Delete what one import has staged; True where there was something, its bytes to follow."""
+    db.execute(SQL["drop_staged"], (number,))
+    if not db.changes():
+        return False
+    promise(db)
+    return True
