@@ -10,6 +10,7 @@ from typing import Any
 
 from muniment.context.policy import MAX_RETENTION_DAYS, MemoryPolicy, MemoryRetention
 from muniment.errors import MemoryConfigurationError
+from muniment.evidence.weights import BY_NAME, DEFAULT_NAME
 from muniment.governance.quotas import LARGEST_QUOTA
 
 PREFIX = "MUNIMENT_"
@@ -47,6 +48,7 @@ class Settings:
     quota_entries: int | None = None
     quota_tokens: int | None = None
     encryption_key: str | None = field(default=None, repr=False)
+    ranking: str = DEFAULT_NAME
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -64,6 +66,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         quota_entries=_quota(read, "QUOTA_ENTRIES"),
         quota_tokens=_quota(read, "QUOTA_TOKENS"),
         encryption_key=read.text("ENCRYPTION_KEY"),
+        ranking=read.choice("RANKING", tuple(BY_NAME), DEFAULT_NAME),
     )
     read.notice()
     return settings

@@ -244,6 +244,7 @@ async def open_store(
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
     audit: Audit | None = None,
+    ranking: str | None = None,
     reindexing: bool = False,
 ) -> AsyncIterator[AsyncStore]:
     """The store of `open_memory` alone, for its verbs by realm; closed at the end of the block.
@@ -257,6 +258,7 @@ async def open_store(
         "audit": settings.audit_path if audit is None else audit,
         "quota_entries": settings.quota_entries,
         "quota_tokens": settings.quota_tokens,
+        "ranking": ranking or settings.ranking,
     }
     store = _store(url or settings.database_url, options, settings.encryption_key)
     try:
@@ -275,6 +277,7 @@ async def open_memory(
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
     audit: Audit | None = None,
+    ranking: str | None = None,
 ) -> AsyncIterator[OpenMemory]:
     """A running memory for `url` (`sqlite:///file`, `postgresql://host/database`,
     `memory://`); closed at the end of the block.
@@ -282,13 +285,14 @@ async def open_memory(
     What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
     `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
     None, or a MemoryEmbedder. `audit`: an AuditLog or its path (in PostgreSQL "table"), in which
-    every write of memories and conversations is recorded. MemoryConfigurationError for what does
+    every write of memories and conversations is recorded. `ranking`: "learned", "evidence" (six
+    round weights) or "hybrid" (words and meaning alone). MemoryConfigurationError for what does
     not fit.
     """
     settings = load_settings()
     async with AsyncExitStack() as stack:
         chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
-        opening = open_store(url, embedder=chosen, clock=clock, audit=audit)
+        opening = open_store(url, embedder=chosen, clock=clock, audit=audit, ranking=ranking)
         store = await stack.enter_async_context(opening)
         if model is None and settings.model is not None:
             model = await stack.enter_async_context(_served_model(settings.model))
@@ -310,6 +314,7 @@ def open_memory_blocking(
     embedder: str | MemoryEmbedder | None = "auto",
     clock: Clock | None = None,
     audit: Audit | None = None,
+    ranking: str | None = None,
 ) -> Iterator[Any]:
     """`open_memory` for code without an event loop: the same object, its async methods blocking.
 
@@ -317,7 +322,13 @@ def open_memory_blocking(
     """
     loop = BackgroundLoop()
     opened = open_memory(
-        url, policy=policy, model=model, embedder=embedder, clock=clock, audit=audit
+        url,
+        policy=policy,
+        model=model,
+        embedder=embedder,
+        clock=clock,
+        audit=audit,
+        ranking=ranking,
     )
     try:
         memory = loop.run(opened.__aenter__())

@@ -17,6 +17,7 @@ from muniment.context.recall import RecalledMemory
 from muniment.context.result import MemoryContext
 from muniment.domain.query import MemoryQuery
 from muniment.domain.trust import Trust
+from muniment.settings import load_settings
 
 Text = Annotated[str, typer.Argument(help="The words or the question; - reads standard input.")]
 
@@ -85,7 +86,8 @@ def recall(
         ),
     )
     if as_json:
-        print_json([recalled_record(each, explain=explain) for each in found])
+        ranked = {"ranking": load_settings().ranking} if explain else {}
+        print_json([recalled_record(each, explain=explain) | ranked for each in found])
         return
     out = console()
     if not explain:
@@ -100,6 +102,7 @@ def _print_reasons(found: tuple[RecalledMemory, ...]) -> None:
     out = console()
     say(out)
     print_legend(out)
+    say(out, f"ranking: {load_settings().ranking} (MUNIMENT_RANKING)", style="dim")
     for position, each in enumerate(found, start=1):
         say(out, f"{position}. {why(each)}", style="dim", indent=2)
 

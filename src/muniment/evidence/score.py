@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,8 @@ def score(
     ``session`` and ``exclude_keys`` concern messages only. Never raises for a question's content.
     """
     filters = Filters(now, as_of, include_invalid, kinds, session, exclude_keys, min_trust)
+    if isinstance(weights, Weights):
+        question = replace(question, kinds=(), times=())
     found = gather(corpora, question, embedding=embedding, filters=filters)
     if limit < 1 or not len(found):
         return []

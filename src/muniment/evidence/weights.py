@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from muniment.errors import MemoryConfigurationError
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -48,3 +50,14 @@ class Learned:
 LEARNED = Learned()
 Ranking = Weights | Learned
 DEFAULT: Ranking = LEARNED
+DEFAULT_NAME = "learned"
+BY_NAME: dict[str, Ranking] = {DEFAULT_NAME: LEARNED, "evidence": EVIDENCE, "hybrid": HYBRID}
+"""The rankings that a store can be told to use."""
+
+
+def ranking_named(name: str) -> Ranking:
+    """The ranking of this name; MemoryConfigurationError for another."""
+    known = BY_NAME.get(name)
+    if known is None:
+        raise MemoryConfigurationError(f"ranking: must be one of {', '.join(BY_NAME)}")
+    return known

@@ -140,6 +140,7 @@ class InMemoryEntries(FileTransfers):
             [corpus],
             search.question,
             embedding=None if vector is None else unpack_vector(vector).tolist(),
+            weights=self._tables.ranking,
             **search.filters(micros(self._tables.clock())),
         )
         ranked = ((rows[hit.key].memory, hit.relevance) for hit in found)

@@ -139,6 +139,7 @@ class InMemoryMemories:
                 exclude_keys=self._excluded(owner, exclude_message_ids),
                 min_trust=0 if min_trust is None else Trust(min_trust).rank,
                 limit=limit,
+                weights=self._tables.ranking,
             )
             return self._hydrated(owner, keys, found, session_only=session is not None)
 
@@ -246,6 +247,7 @@ class InMemoryMemories:
                 kinds=set(map(str, query.memory_types or MemoryType)),
                 min_trust=0 if query.min_trust is None else query.min_trust.rank,
                 limit=limit,
+                weights=self._tables.ranking,
             )
             return self._hydrated(query.owner, keys, found)
 

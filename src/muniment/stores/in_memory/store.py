@@ -11,6 +11,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
 from muniment.domain.visibility import audiences
+from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance import events
 from muniment.governance.audit import AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult
@@ -53,6 +54,7 @@ class InMemoryStore:
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
+        ranking: str = DEFAULT_NAME,
     ) -> None:
         limits = Limits.of(
             max_text_bytes=max_text_bytes,
@@ -63,7 +65,7 @@ class InMemoryStore:
         )
         log = audit_log(audit)
         self._trail = None if log is None else Trail(log)
-        self._tables = Tables(clock or _now, limits, self._trail)
+        self._tables = Tables(clock or _now, limits, self._trail, ranking=ranking)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(self._tables, self._embedder)
@@ -186,7 +188,7 @@ class InMemoryStore:
 
     async def describe(self) -> dict[str, str]:
         """What the store is made of, for a doctor."""
-        return {"store": "memory"}
+        return {"store": "memory", "ranking": self._tables.ranking_name}
 
     async def _reindex_messages(self, conversation: Conversation) -> int:
         with self._tables.lock:

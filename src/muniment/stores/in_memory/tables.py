@@ -18,6 +18,7 @@ from muniment.domain.realm import RealmKey
 from muniment.domain.visibility import message_audience
 from muniment.domain.working import WorkingKey
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance import events
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.events import Records
@@ -96,8 +97,14 @@ class Tables:
     """All rows. Whoever reads or writes holds `lock`; every write keeps the images in step."""
 
     def __init__(
-        self, clock: Callable[[], datetime], limits: Limits, trail: Trail | None = None
+        self,
+        clock: Callable[[], datetime],
+        limits: Limits,
+        trail: Trail | None = None,
+        *,
+        ranking: str = DEFAULT_NAME,
     ) -> None:
+        self.ranking_name, self.ranking = ranking, ranking_named(ranking)
         self.clock = clock
         self.limits = limits
         self._trail = trail

@@ -12,6 +12,7 @@ import psycopg
 
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
+from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
@@ -55,7 +56,9 @@ class Core:
         image_bytes: int,
         limits: Limits,
         audited: bool,
+        ranking: str = DEFAULT_NAME,
     ) -> None:
+        self.ranking_name, self.ranking = ranking, ranking_named(ranking)
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
         self._dimension: int | None = getattr(embedder, "dimension", None)

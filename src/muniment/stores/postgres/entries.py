@@ -131,7 +131,13 @@ class PostgresEntries:
 
             def ranking(corpus: Corpus) -> Sequence[Scored]:
                 filters = search.filters(now)
-                return score([corpus], search.question, embedding=embedding, **filters)
+                return score(
+                    [corpus],
+                    search.question,
+                    embedding=embedding,
+                    weights=core.ranking,
+                    **filters,
+                )
 
             ranked = await core.images.realms.scored(db, realm, ranking)
             return await _hits(db, realm, search, ranked, now, core.limits.count)

@@ -224,6 +224,7 @@ class PostgresMemories:
                     exclude_keys=skip,
                     min_trust=ask.trust,
                     limit=limit,
+                    weights=self._core.ranking,
                 )
 
             found = await self._core.images.scored(session, held, scored)

@@ -10,6 +10,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
+from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance.audit import VerifyResult
 from muniment.governance.tokens import TokenEstimator
 from muniment.governance.usage import Usage, checked_period
@@ -64,6 +65,7 @@ class PostgresStore:
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
+        ranking: str = DEFAULT_NAME,
         audit: bool = False,
     ) -> None:
         self._core = Core(
@@ -77,6 +79,7 @@ class PostgresStore:
             timeout_seconds=checks.finite("timeout_seconds", timeout_seconds, low=0.1, high=3600),
             image_bytes=image_bytes,
             audited=audit,
+            ranking=ranking,
             limits=Limits.of(
                 max_text_bytes=max_text_bytes,
                 quota_entries=quota_entries,
@@ -229,6 +232,7 @@ class PostgresStore:
         await self._core.open()
         server = self._core.server
         found = {"store": "postgres", "schema": str(schema_version())}
+        found["ranking"] = self._core.ranking_name
         if server is not None:
             found["postgres"] = f"{server.version // 10000}.{server.version % 10000}"
             found["pgvector"] = server.pgvector

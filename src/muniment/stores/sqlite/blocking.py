@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from muniment.blocking import BackgroundLoop
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import Scope
+from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance.audit import AuditLog
 from muniment.governance.tokens import TokenEstimator
 from muniment.ports import MemoryEmbedder
@@ -72,6 +73,7 @@ class SQLiteStore:
         encryption_key: EncryptionKey | None = None,
         embedder: MemoryEmbedder | None = None,
         synchronous: str = "FULL",
+        ranking: str = DEFAULT_NAME,
     ) -> None:
         self.ports = AsyncSQLiteStore(
             path,
@@ -85,6 +87,7 @@ class SQLiteStore:
             encryption_key=encryption_key,
             embedder=embedder,
             synchronous=synchronous,
+            ranking=ranking,
         )
         # An embedder may do I/O of its own, which needs a loop; without one, none is started.
         self._loop = None if embedder is None else BackgroundLoop()

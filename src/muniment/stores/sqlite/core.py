@@ -12,6 +12,7 @@ import apsw
 
 from muniment.errors import AuditError, MemoryConfigurationError, MemoryStoreError
 from muniment.evidence.vectors import pack_vector
+from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance.audit import GENESIS, AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult, verify_for_store
 from muniment.governance.usage import ServedCounts
@@ -57,11 +58,13 @@ class Core:
         image_bytes: int = DEFAULT_BUDGET_BYTES,
         audit: AuditLog | str | PathLike[str] | None = None,
         limits: Limits | None = None,
+        ranking: str = DEFAULT_NAME,
         encryption_key: EncryptionKey | None = None,
     ) -> None:
         named = None if embedder is None else getattr(embedder, "model_name", "custom")
         self._model: str | None = embedder_name or named
         self._dimension: int | None = getattr(embedder, "dimension", None)
+        self.ranking_name, self.ranking = ranking, ranking_named(ranking)
         self.reindexing = False
         self.audit = audit_log(audit)
         self.outbox = None if self.audit is None else Outbox(self.audit)

@@ -143,7 +143,11 @@ class SQLiteEntries(FileTransfers):
             embedding = core.comparable(db, asked)
             with core.images.realms.current(db, realm) as corpus:
                 ranked = score(
-                    [corpus], search.question, embedding=embedding, **search.filters(now)
+                    [corpus],
+                    search.question,
+                    embedding=embedding,
+                    weights=core.ranking,
+                    **search.filters(now),
                 )
             return within(_hydrated(db, realm, search, ranked, now), search, core.limits.count)
 

@@ -217,6 +217,7 @@ class SQLiteMemories:
                     exclude_keys=skip,
                     min_trust=ask.trust,
                     limit=limit,
+                    weights=core.ranking,
                 )
             return hydrate(db, ask, [audience.key for audience in held], found)
 

@@ -13,6 +13,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
+from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance.audit import AuditLog
 from muniment.governance.audit_verification import VerifyResult
 from muniment.governance.tokens import TokenEstimator
@@ -68,6 +69,7 @@ class AsyncSQLiteStore:
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
+        ranking: str = DEFAULT_NAME,
         encryption_key: EncryptionKey | None = None,
     ) -> None:
         self._core = Core(
@@ -78,6 +80,7 @@ class AsyncSQLiteStore:
             synchronous=synchronous,
             image_bytes=image_bytes,
             audit=audit,
+            ranking=ranking,
             encryption_key=encryption_key,
             limits=Limits.of(
                 max_text_bytes=max_text_bytes,
@@ -248,6 +251,7 @@ class AsyncSQLiteStore:
             "store": "sqlite",
             "sqlite": apsw.sqlite_lib_version(),
             "schema": str(schema_version()),
+            "ranking": self._core.ranking_name,
             "audit_waiting": str(waiting),
             "erasure_pending": "yes" if pending else "no",
         }
