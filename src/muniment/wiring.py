@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from os import PathLike
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 from muniment.agent_tools import AgentMemoryTools
 from muniment.blocking import BackgroundLoop, Blocking
@@ -44,7 +43,8 @@ from muniment.ports import (
     ServiceRecords,
     WorkingMemoryStore,
 )
-from muniment.settings import ModelSettings, load_settings
+from muniment.providers import embedder_of, served_model
+from muniment.settings import load_settings
 from muniment.stores.entry_face import Entries
 from muniment.stores.erasure import ErasureResult
 from muniment.tiers.long_term import LongTermMemory, require_writable
@@ -59,7 +59,6 @@ _IN_MEMORY = "memory://"
 _AUDIT_TABLE = "table"
 _POSTGRES = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")  # with a driver, as others write it
 _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
-_log = logging.getLogger("muniment.wiring")
 
 
 class Memories(MemoryRepository, MemoryIndex, MemoryPages, FactStore, Protocol):
@@ -253,7 +252,7 @@ async def open_store(
     """
     settings = load_settings()
     options: dict[str, Any] = {
-        "embedder": _embedder(settings.embedder if embedder == "auto" else embedder),
+        "embedder": embedder_of(settings.embedder if embedder == "auto" else embedder),
         "clock": clock,
         "audit": settings.audit_path if audit is None else audit,
         "quota_entries": settings.quota_entries,
@@ -291,11 +290,11 @@ async def open_memory(
     """
     settings = load_settings()
     async with AsyncExitStack() as stack:
-        chosen = _embedder(settings.embedder if embedder == "auto" else embedder)
+        chosen = embedder_of(settings.embedder if embedder == "auto" else embedder)
         opening = open_store(url, embedder=chosen, clock=clock, audit=audit, ranking=ranking)
         store = await stack.enter_async_context(opening)
         if model is None and settings.model is not None:
-            model = await stack.enter_async_context(_served_model(settings.model))
+            model = await stack.enter_async_context(served_model(settings.model))
         yield OpenMemory(
             store,
             policy=policy or settings.policy,
@@ -378,33 +377,3 @@ def _store(url: str, options: dict[str, Any], encryption_key: str | None) -> Asy
     from muniment.stores.sqlite import AsyncSQLiteStore
 
     return AsyncSQLiteStore(path, **options, encryption_key=encryption_key)
-
-
-def _embedder(choice: str | MemoryEmbedder | None) -> MemoryEmbedder | None:
-    if choice is None or choice == "none":
-        return None
-    if not isinstance(choice, str):
-        return choice
-    from muniment.embedders.local import LocalEmbedder, available
-
-    if choice == "local" or (choice == "auto" and available()):
-        return LocalEmbedder()
-    if choice != "auto":
-        raise MemoryConfigurationError("embedder: must be auto, local, none or a MemoryEmbedder")
-    _log.warning("recall goes by words alone: pip install 'muniment[local]' adds meaning")
-    return None
-
-
-@asynccontextmanager
-async def _served_model(settings: ModelSettings) -> AsyncIterator[MemoryModel]:
-    from muniment.models.openai import OpenAIModel  # first, for its error without the extra
-
-    # isort: split
-    from openai import AsyncOpenAI
-
-    async with AsyncOpenAI(
-        base_url=settings.base_url,
-        api_key=settings.api_key or "none",
-        timeout=settings.timeout_seconds,
-    ) as client:
-        yield cast(MemoryModel, OpenAIModel(client, model=settings.name))
