@@ -290,3 +290,22 @@ async def test_compacting_gives_space_back(tmp_path: Path) -> None:
         await store.compact()
         assert path.stat().st_size < before * 0.8
         assert await store.count(Scope("acme", subject="bo")) == 120
+
+
+async def test_erasing_goes_on_in_a_damaged_file_and_says_that_it_waits(tmp_path: Path) -> None:
+    """Hazard 24."""
+    words, path = Words(), tmp_path / "m.db"
+    async with AsyncSQLiteStore(path) as store:
+        for _ in range(120):
+            await store.memories.save(fact(words, "bo"))
+        for _ in range(5):
+            await store.memories.save(fact(words))
+    pages = sqlite3.connect(path).execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(path.read_bytes())
+    at = content.find(words.made["bo"][61].encode()) // pages * pages
+    content[at : at + 100] = b"\xff" * 100
+    path.write_bytes(content)
+    async with AsyncSQLiteStore(path) as store:
+        result = await store.erase(REALM)
+        assert (result.entries, result.pending) == (5, True)
+        assert await store.count(REALM) == 0

@@ -36,8 +36,8 @@ def is_pending(db: apsw.Connection) -> bool:
 def settle(db: apsw.Connection, *, wait: int | None = None) -> bool:
     """Complete the erasures so far, outside a transaction; False while that has to wait.
 
-    It waits for readers of the journal, for room on the disk, and for `compact` where the file
-    is large.
+    It waits for readers of the journal, for room on the disk, for `compact` where the file is
+    large, and for a repair where it is damaged.
     """
     wait = WAIT_MILLISECONDS if wait is None else wait
     promised = _promised(db)
@@ -45,7 +45,10 @@ def settle(db: apsw.Connection, *, wait: int | None = None) -> bool:
         return emptied(db, wait=wait)
     if not emptied(db, wait=wait) or _size(db) > LARGEST_REWRITTEN_BYTES:
         return False
-    return _rewritten(db, wait) and _kept(db, promised)
+    try:
+        return _rewritten(db, wait) and _kept(db, promised)
+    except apsw.CorruptError:  # what could be read is erased; the rest is for a copy to restore
+        return False
 
 
 def settle_promised(db: apsw.Connection) -> None:
