@@ -180,6 +180,8 @@ _RANGES = ("ge", "gt", "le", "lt", "min_length", "max_length")
 async def _by_status(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = error.headers if isinstance(error, HTTPException) else None
+    if status == HTTPStatus.BAD_REQUEST:  # the framework's answer to a body that it cannot read
+        return invalid("body", "must be JSON in UTF-8").response(request.scope)
     phrase = HTTPStatus(status).phrase
     code = phrase.lower().replace(" ", "-")
     return Problem(status, code, phrase.lower(), headers=headers).response(request.scope)
