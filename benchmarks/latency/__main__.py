@@ -39,12 +39,19 @@ def main() -> None:
             peers=not options.no_peers,
             synchronous=options.synchronous,
         )
-        figures = [figure for name in options.rows for figure in _measured(name, run)]
-    print(table(figures))
+        figures: list[Figure] = []
+        for name in options.rows:
+            figures += _measured(name, run)
+            if options.out:
+                _kept(options.out, as_json(figures, run.settings()))
     if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "latency.json").write_text(as_json(figures, run.settings()) + "\n")
         _drawn(options.out)
+
+
+def _kept(folder: Path, written: str) -> None:
+    """What is measured so far: a long run that is cut off leaves it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "latency.json").write_text(f"{written}\n")
 
 
 def _drawn(folder: Path) -> None:
@@ -60,7 +67,8 @@ def _measured(name: str, run: Run) -> list[Figure]:
     found = import_module(f"benchmarks.latency.rows.{name}").measure(run)
     figures: list[Figure] = asyncio.run(found) if inspect.iscoroutine(found) else found
     load = machine()["load"]
-    print(f"-- {name}: {time.perf_counter() - begun:.0f} s, load {load}", flush=True)
+    print(f"== {name}: {time.perf_counter() - begun:.0f} s, load {load}")
+    print(table(figures), flush=True)
     return figures
 
 

@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parents[2] / ".bench"
 SCRIPTS = Path(__file__).parent / "peers"
 _INSTALL_SECONDS = 900
 _RUN_SECONDS = 1_800
+_TOLD = 200
 
 
 class PeerUnavailable(Exception):
@@ -38,7 +39,7 @@ class Peer:
         except subprocess.TimeoutExpired:
             raise PeerUnavailable(f"took longer than {_RUN_SECONDS} s") from None
         if done.returncode:
-            raise PeerUnavailable(_last_line(done.stderr))
+            raise PeerUnavailable(_last_line(done.stderr)[:_TOLD])
         answer: dict[str, Any] = json.loads(_last_line(done.stdout))
         return answer
 
@@ -62,7 +63,7 @@ class Peer:
                 command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
             )
             if done.returncode:
-                raise PeerUnavailable(f"not installed: {_last_line(done.stderr)}")
+                raise PeerUnavailable(f"not installed: {_last_line(done.stderr)[:_TOLD]}")
 
 
 def _python(wanted: str) -> str | None:
@@ -82,7 +83,7 @@ def _is(python: str, wanted: str) -> bool:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "no output"
+    return lines[-1] if lines else "no output"
 
 
 RAGLEAP = Peer("ragleap-memory", ("ragleap-memory==0.1.0",), "ragleap.py")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,8 @@ from muniment.evidence.weights import LANES
 from muniment.lexical.dates import Span, spans_of
 
 MOST_CANDIDATES = 1_000
-"""Rows of one corpus whose evidence is weighed, at most: half of them the best by words, half the
-best by meaning."""
+"""Rows whose evidence is weighed, at most, of all corpora together: half of them the best by
+words, half the best by meaning."""
 
 THING = 0.25
 """What a thing of the kind asked for counts beside a word of the question, in choosing rows."""
@@ -121,10 +122,8 @@ def gather(
     lookups, idf = look_up(corpora, question)
     things = look_for_things(corpora, question)
     asked = None if embedding is None else unit(embedding)
-    chosen = tuple(
-        _choose(corpus, lookup, own, filters.mask(corpus), asked)
-        for corpus, lookup, own in zip(corpora, lookups, things, strict=True)
-    )
+    masks = [filters.mask(corpus) for corpus in corpora]
+    chosen = _chosen(corpora, lookups, things, masks, asked)
     return Gathered(chosen, idf, Scale.of(chosen), question, _spans(chosen, question, filters))
 
 
@@ -138,24 +137,50 @@ def _spans(chosen: Sequence[Candidates], question: Question, filters: Filters) -
     return spans_of(question.times, now=now, years=years)
 
 
-def _choose(
-    corpus: Corpus, lookup: Lookup, things: Things, eligible: Mask, asked: Floats | None
-) -> Candidates:
-    wording = lookup.words + np.float32(THING) * things.found
-    by_words = _top(wording, eligible & (wording > 0))
-    similarity = _similarity(corpus, asked)
-    if similarity is None:
-        return Candidates(corpus, lookup, things, by_words)
-    by_meaning = _top(similarity, eligible & corpus.has_vector.view)
-    return Candidates(corpus, lookup, things, np.union1d(by_words, by_meaning), similarity)
+def _chosen(
+    corpora: Sequence[Corpus],
+    lookups: Sequence[Lookup],
+    things: Sequence[Things],
+    masks: Sequence[Mask],
+    asked: Floats | None,
+) -> tuple[Candidates, ...]:
+    """The best by words and the best by meaning, half of :data:`MOST_CANDIDATES` each."""
+    wordings = [
+        lookup.words + np.float32(THING) * own.found
+        for lookup, own in zip(lookups, things, strict=True)
+    ]
+    worded = [mask & (wording > 0) for mask, wording in zip(masks, wordings, strict=True)]
+    by_words = _best(corpora, wordings, worded)
+    near = [_similarity(corpus, asked) for corpus in corpora]
+    known = [
+        np.zeros_like(mask) if cosine is None else mask & corpus.has_vector.view
+        for corpus, cosine, mask in zip(corpora, near, masks, strict=True)
+    ]
+    by_meaning = _best(
+        corpora, [w if n is None else n for w, n in zip(wordings, near, strict=True)], known
+    )
+    slots = [np.union1d(one, other) for one, other in zip(by_words, by_meaning, strict=True)]
+    return tuple(starmap(Candidates, zip(corpora, lookups, things, slots, near, strict=True)))
 
 
-def _top(values: NDArray[np.float32], allowed: Mask) -> NDArray[np.int64]:
-    slots = np.flatnonzero(allowed)
+def _best(
+    corpora: Sequence[Corpus], values: Sequence[NDArray[np.float32]], allowed: Sequence[Mask]
+) -> list[NDArray[np.intp]]:
+    """The slots of the greatest values of all corpora together; of equals the newest."""
+    slots = [np.flatnonzero(mask) for mask in allowed]
     most = MOST_CANDIDATES // 2
-    if len(slots) <= most:
+    if sum(map(len, slots)) <= most:
         return slots
-    return slots[np.argpartition(values[slots], len(slots) - most)[-most:]]
+    found = np.concatenate([value[own] for value, own in zip(values, slots, strict=True)])
+    least = np.partition(found, len(found) - most)[-most]
+    kept, level = found > least, np.flatnonzero(found == least)
+    left = most - int(kept.sum())
+    if left < len(level):
+        arrival = [c.order.view[own] for c, own in zip(corpora, slots, strict=True)]
+        level = level[np.argsort(-np.concatenate(arrival)[level], kind="stable")[:left]]
+    kept[level] = True
+    parts = np.split(kept, np.cumsum([len(own) for own in slots])[:-1])
+    return [own[part] for own, part in zip(slots, parts, strict=True)]
 
 
 def _similarity(corpus: Corpus, asked: Floats | None) -> NDArray[np.float32] | None:
