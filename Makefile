@@ -43,6 +43,7 @@ types: $(STAMP) ## strict type check
 	$(BIN)/mypy
 
 bench: $(STAMP) ## measure; BENCH_DATA names a LoCoMo file for the recall table
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks $(if $(BENCH_DATA),--data $(BENCH_DATA))
 
 bench-faults: $(STAMP) ## kill writing processes 200 times and look for what was lost

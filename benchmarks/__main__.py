@@ -1,4 +1,4 @@
-"""``make bench``: the footprint, and the recall table where a LoCoMo file is named."""
+"""``make bench``: footprint, speed beside peers, and the recall table of a named LoCoMo file."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def run(*arguments: str) -> None:
 
 
 run("benchmarks.footprint")
+run("benchmarks.latency", "--out", ".bench/results")
 if options.data:
     for embedder in ("none", "local"):
         run("benchmarks.quality", options.data, "--embedder", embedder)

@@ -107,7 +107,7 @@ class Gathered:
         sizes = [len(part.slots) for part in self.chosen]
         keys = [part.corpus.keys.view[part.slots] for part in self.chosen]
         order = [part.corpus.order.view[part.slots] for part in self.chosen]
-        index = np.repeat(np.arange(len(sizes)), sizes)
+        index = np.repeat([part.place for part in self.chosen], sizes)
         return index, np.concatenate(keys), np.concatenate(order)
 
 
@@ -119,11 +119,18 @@ def gather(
     filters: Filters,
 ) -> Gathered:
     """The rows worth weighing: those that share a word, and those close in meaning."""
+    present = [place for place, corpus in enumerate(corpora) if len(corpus)]
+    corpora = [corpora[place] for place in present]
     lookups, idf = look_up(corpora, question)
     things = look_for_things(corpora, question)
     asked = None if embedding is None else unit(embedding)
     masks = [filters.mask(corpus) for corpus in corpora]
-    chosen = _chosen(corpora, lookups, things, masks, asked)
+    chosen = tuple(
+        replace(part, place=place)
+        for part, place in zip(
+            _chosen(corpora, lookups, things, masks, asked), present, strict=True
+        )
+    )
     return Gathered(chosen, idf, Scale.of(chosen), question, _spans(chosen, question, filters))
 
 

@@ -32,13 +32,15 @@ _MOST_TERMS_IN_A_TABLE = 10  # a table of 1,024 sets: as many as there are candi
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Chosen slots of one corpus; ``similarity`` is every slot's cosine, where there is one."""
+    """Chosen slots of one corpus, the ``place``-th of those that were asked; ``similarity`` is
+    every slot's cosine, where there is one."""
 
     corpus: Corpus
     lookup: Lookup
     things: Things
     slots: NDArray[np.int64]
     similarity: NDArray[np.float32] | None = None
+    place: int = 0
 
     def are_messages(self) -> NDArray[np.bool_]:
         """Which candidates are messages of a conversation."""
