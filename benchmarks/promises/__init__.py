@@ -1,5 +1,6 @@
 """The promises that are broken on trial, one by one, and the tests that guard each."""
 
+from benchmarks.promises.audit import AUDIT
 from benchmarks.promises.domain import DOMAIN
 from benchmarks.promises.extraction import EXTRACTION
 from benchmarks.promises.governance import GOVERNANCE
@@ -19,6 +20,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *STORES,
     *SQLITE,
     *GOVERNANCE,
+    *AUDIT,
 )
 
 __all__ = ["MUTATIONS", "Mutation"]

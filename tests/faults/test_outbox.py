@@ -25,7 +25,7 @@ from muniment.domain.realm import Scope
 from muniment.domain.scope import MemoryScope
 from muniment.errors import AuditError, MemoryConfigurationError
 from muniment.governance import audit_file
-from muniment.governance.audit import AuditLog, verify_audit_log
+from muniment.governance.audit import AuditLog, HeldLog, verify_audit_log
 from muniment.stores.sqlite import AsyncSQLiteStore
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.outbox import Outbox
@@ -371,15 +371,40 @@ async def test_one_log_object_serves_two_files(tmp_path: Path, log: Path) -> Non
     assert verify_audit_log(log).records == 40
 
 
-async def test_the_event_loop_goes_on_while_the_log_is_locked(path: Path, log: Path) -> None:
+async def test_a_write_waits_for_a_log_that_is_locked_and_the_event_loop_does_not(
+    path: Path, log: Path
+) -> None:
     async with AsyncSQLiteStore(path, audit=log) as store:
+        await store.memories.save(_fact("a"))
         with AuditLog(log).held():
-            saving = asyncio.ensure_future(store.memories.save(_fact("a")))
+            saving = asyncio.ensure_future(store.memories.save(_fact("b")))
+            while await store.memories.get(ANA, "b") is None:
+                pass  # it is committed before long
             for _ in range(10):
-                assert await store.memories.get(ANA, "other") is None
+                assert await store.memories.get(ANA, "b") is not None
             assert not saving.done()
         await saving
-    assert _events(log) == [("memory.saved", "a")]
+    assert _events(log) == [("memory.saved", "a"), ("memory.saved", "b")]
+
+
+async def test_records_that_cannot_be_appended_are_no_sound_verification(
+    path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with AsyncSQLiteStore(path, audit=log) as store:
+        await store.memories.save(_fact("a"))
+        with monkeypatch.context() as patched:
+            patched.setattr(HeldLog, "append", _no_space)
+            await store.memories.save(_fact("b"))
+            checked = await store.verify_audit()
+        assert checked is not None
+        assert (checked.ok, checked.error) == (False, "1 records are not in the log yet")
+        checked = await store.verify_audit()
+        assert checked is not None
+        assert (checked.ok, checked.records) == (True, 2)
+
+
+def _no_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 async def test_a_file_that_has_a_log_and_is_opened_without_it_says_so(

@@ -13,11 +13,13 @@ import pytest
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
-from muniment.domain.realm import Scope
+from muniment.domain.realm import RealmKey, Scope
 from muniment.domain.scope import MemoryScope
 from muniment.errors import AuditError
-from muniment.governance.audit import AuditLog, verify_audit_log
+from muniment.governance.audit import BEGINNING, AuditLog, verify_audit_log
+from muniment.governance.audit_record import AuditEntry
 from muniment.governance.audit_verification import find_receipt
+from muniment.governance.events import Records
 from muniment.stores.in_memory import InMemoryStore
 from muniment.stores.sqlite import AsyncSQLiteStore
 
@@ -240,6 +242,30 @@ async def test_a_receipt_is_not_held_by_a_damaged_log(store: Store, log: Path) -
     assert find_receipt(log, receipt) is None
     result = verify_audit_log(log, receipt=receipt)
     assert (result.ok, result.line) == (False, 1)
+
+
+async def test_a_receipt_is_not_held_by_a_log_that_is_damaged_behind_it(
+    store: Store, log: Path
+) -> None:
+    await store.memories.save(_memory("a"))
+    receipt = (await store.erase(Scope("acme"))).receipt or ""
+    await store.memories.save(_memory("b"))
+    _become(log, _content(log)[:-3])
+    assert find_receipt(log, receipt) is None
+
+
+@pytest.mark.parametrize("length", [36, 256])
+def test_any_number_of_ids_is_recorded_in_records_that_fit(length: int, log: Path) -> None:
+    ids = [f"{number:06}".ljust(length, "\N{GRINNING FACE}") for number in range(3_000)]
+    kept: list[AuditEntry] = []
+    Records(kept.append, NOON).record_ids("memories.swept", RealmKey("é" * 256, "é" * 256), ids)
+    with AuditLog(log).held() as held:
+        held.append(kept, since=BEGINNING)
+    said = [data for _, _, data in _said(log)]
+    assert [name for data in said for name in data["memory_ids"]] == ids
+    assert [data["count"] for data in said] == [len(data["memory_ids"]) for data in said]
+    assert len(said) > 1
+    assert verify_audit_log(log).ok
 
 
 async def test_a_log_that_was_cut_off_is_found_by_the_store(store: Store, log: Path) -> None:
