@@ -219,6 +219,7 @@ _DAMAGE: dict[str, Any] = {
     "the last record cut off": _cut_off,
     "a torn last line": _tear,
     "a last line of four bytes": _tear_to_its_first_bytes,
+    "half a line of something else": lambda log: log.write_bytes(log.read_bytes() + b"{half"),
     "60,000 brackets": _nest,
     "emptied": lambda log: log.write_bytes(b""),
     "deleted": Path.unlink,

@@ -202,6 +202,16 @@ async def test_a_change_that_fails_is_not_recorded(store: Store, log: Path) -> N
     assert _records(log) == before
 
 
+async def test_in_process_a_change_that_fails_half_way_is_not_recorded(log: Path) -> None:
+    async with InMemoryStore(clock=lambda: NOON, audit=log) as store:
+        with pytest.raises(ValueError, match="half"):
+            async with store._tables.change() as change:
+                change.record("test.half", None)
+                raise ValueError("half")
+        await store.memories.save(_memory("a"))
+    assert [event for event, _, _ in _said(log)] == ["memory.saved"]
+
+
 async def test_a_receipt_is_held_against_the_log(store: Store, log: Path) -> None:
     await store.memories.save(_memory("a"))
     await store.memories.save(_memory("b"))
