@@ -202,12 +202,16 @@ async def test_a_change_that_fails_is_not_recorded(store: Store, log: Path) -> N
     assert _records(log) == before
 
 
+async def _half(store: InMemoryStore) -> None:
+    async with store._tables.change() as change:
+        change.record("test.half", None)
+        raise ValueError("half")
+
+
 async def test_in_process_a_change_that_fails_half_way_is_not_recorded(log: Path) -> None:
     async with InMemoryStore(clock=lambda: NOON, audit=log) as store:
         with pytest.raises(ValueError, match="half"):
-            async with store._tables.change() as change:
-                change.record("test.half", None)
-                raise ValueError("half")
+            await _half(store)
         await store.memories.save(_memory("a"))
     assert [event for event, _, _ in _said(log)] == ["memory.saved"]
 
