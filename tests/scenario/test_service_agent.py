@@ -221,3 +221,12 @@ async def test_erasing_a_session_or_a_user_takes_checkpoints_along(
     assert told["checkpoints"] >= 2
     assert not _holding(tmp_path, b"xylophone")
     assert _holding(tmp_path, b"of bo")
+
+
+@pytest.mark.parametrize("odd", ['"\\ud83b"', "4783261944986970259193856", "1e999", "[[[1]]]"])
+async def test_a_request_of_any_json_is_kept_in_a_checkpoint(
+    upstream: OpenAIServer, client: httpx2.AsyncClient, odd: str
+) -> None:
+    body = f'{{"messages": [{{"role": "user", "content": "x", "extra": {odd}}}], "more": {odd}}}'
+    headers = {"Content-Type": "application/json"}
+    assert (await client.post(ASK, content=body, headers=headers)).status_code == 200

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -18,11 +19,16 @@ _MOST_CALLS = 16
 
 
 class Run(TypedDict):
-    """What a run's checkpoint holds."""
+    """What a run's checkpoint holds, as JSON text: a saver's own format takes not all of JSON."""
 
-    messages: Annotated[list[Message], operator.add]
-    asked: dict[str, Any]
-    reply: Message
+    messages: Annotated[list[str], operator.add]
+    asked: str
+    reply: str
+
+
+def run_of(messages: Sequence[Message], asked: dict[str, Any]) -> Run:
+    """A run that has not begun."""
+    return Run(messages=[json.dumps(each) for each in messages], asked=json.dumps(asked), reply="")
 
 
 Compiled = CompiledStateGraph[Run, None, Run, Run]
@@ -36,21 +42,22 @@ def graph_of(
     """A graph whose steps `checkpointer` keeps; `tools` gives the tools of what was asked."""
 
     async def ask(state: Run) -> dict[str, Any]:
-        options = dict(state["asked"]["options"])
-        definitions = tools(state["asked"]).definitions
+        asked = json.loads(state["asked"])
+        options = dict(asked["options"])
+        definitions = tools(asked).definitions
         if definitions:
             options["tools"] = definitions
-        reply = await model.complete(state["messages"], options)
+        reply = await model.complete([json.loads(each) for each in state["messages"]], options)
         message = {"role": "assistant", **first_choice(reply)["message"]}
-        return {"messages": [message], "reply": reply}
+        return {"messages": [json.dumps(message)], "reply": json.dumps(reply)}
 
     async def run_tools(state: Run) -> dict[str, Any]:
-        bound = tools(state["asked"])
-        calls = _calls(state["messages"][-1])
-        return {"messages": [await bound.result(call) for call in calls]}
+        bound = tools(json.loads(state["asked"]))
+        results = [await bound.result(call) for call in _calls(state)]
+        return {"messages": [json.dumps(each) for each in results]}
 
     def after(state: Run) -> str:
-        return "tools" if _calls(state["messages"][-1]) else END
+        return "tools" if _calls(state) else END
 
     graph = StateGraph(Run)
     graph.add_node("ask", ask)
@@ -61,7 +68,8 @@ def graph_of(
     return graph.compile(checkpointer=checkpointer)
 
 
-def _calls(message: Message) -> list[dict[str, Any]]:
-    calls = message.get("tool_calls")
+def _calls(state: Run) -> list[dict[str, Any]]:
+    """The tool calls of the newest message."""
+    calls = json.loads(state["messages"][-1]).get("tool_calls")
     listed = calls if isinstance(calls, list) else []
     return [call for call in listed if isinstance(call, dict)][:_MOST_CALLS]

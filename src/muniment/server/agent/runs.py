@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from langgraph.errors import GraphRecursionError
 
 from muniment.domain.conversation import ConversationIdentity
 from muniment.server.agent.checkpoints import Saver, forget, saver_for, thread_of
-from muniment.server.agent.graph import MOST_STEPS, Compiled, Run, graph_of
+from muniment.server.agent.graph import MOST_STEPS, Compiled, Run, graph_of, run_of
 from muniment.server.agent.tools import Tools
 from muniment.server.completions.answering import envelope_of
 from muniment.server.completions.exchange import Answer, Exchange
@@ -49,7 +50,7 @@ class AgentRuns:
         config = self._config(exchange.identity, exchange.run_id or "")
         graph = self._graph(caller, exchange.identity.session_id, kept=exchange.stored)
         known = exchange.stored and (await graph.aget_state(config)).values
-        state = Run(messages=exchange.prompt, asked=asked, reply={})
+        state = run_of(exchange.prompt, asked)
         return await self._finished(exchange, graph, None if known else state, config)
 
     async def resume(self, exchange: Exchange, caller: Caller) -> Message:
@@ -65,7 +66,7 @@ class AgentRuns:
         values = (await graph.aget_state(self._config(identity, run_id))).values
         if not values:
             raise not_found("run")
-        asked = values["asked"]
+        asked = json.loads(values["asked"])
         return Started(
             asked["session_id"], asked["question"], asked["question_id"], asked["project_id"]
         )
@@ -88,7 +89,7 @@ class AgentRuns:
         except BaseException:
             await runs.finish(exchange.keep(Answer("", partial=True)))
             raise
-        reply = cast(Message, final["reply"])
+        reply: Message = json.loads(final["reply"])
         choice = first_choice(reply)
         content = choice["message"].get("content")
         answer = Answer(
