@@ -94,6 +94,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "muniment.stores.postgres": ("PostgresStore",),
     "muniment.stores.sqlite": ("AsyncSQLiteStore", "SQLiteStore", "ShardedStore"),
     "muniment.stores.transfer": ("ImportResult",),
+    "muniment.stores.valkey": ("ValkeyWorkingMemoryStore",),
     "muniment.tiers.long_term": ("LongTermMemory",),
     "muniment.tiers.short_term": ("ShortTermMemory",),
     "muniment.tiers.working": ("InMemoryWorkingMemoryStore", "WorkingMemory"),

@@ -38,7 +38,10 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says: the store's URL, policy, embedder, model, audit log, quotas."""
+    """What the environment says: the store's URL, policy, embedder, model, audit log, quotas.
+
+    `valkey_url` names a Valkey or Redis that keeps working memory in the store's place.
+    """
 
     database_url: str
     policy: MemoryPolicy
@@ -49,6 +52,7 @@ class Settings:
     quota_tokens: int | None = None
     encryption_key: str | None = field(default=None, repr=False)
     ranking: str = DEFAULT_NAME
+    valkey_url: str | None = field(default=None, repr=False)
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -67,6 +71,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         quota_tokens=_quota(read, "QUOTA_TOKENS"),
         encryption_key=read.text("ENCRYPTION_KEY"),
         ranking=read.choice("RANKING", tuple(BY_NAME), DEFAULT_NAME),
+        valkey_url=read.text("VALKEY_URL"),
     )
     read.notice()
     return settings

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from os import PathLike
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from muniment.agent_tools import AgentMemoryTools
 from muniment.blocking import BackgroundLoop, Blocking
@@ -23,7 +22,7 @@ from muniment.domain.owner import MemoryOwner, with_user
 from muniment.domain.realm import Scope
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
-from muniment.errors import InvalidEntryError, MemoryConfigurationError, NotFoundError
+from muniment.errors import InvalidEntryError, NotFoundError
 from muniment.extraction.extractor import MemoryExtractor
 from muniment.governance.audit import AuditLog, VerifyResult
 from muniment.governance.usage import Usage
@@ -47,6 +46,7 @@ from muniment.providers import embedder_of, served_model
 from muniment.settings import load_settings
 from muniment.stores.entry_face import Entries
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.urls import store_of
 from muniment.tiers.long_term import LongTermMemory, require_writable
 from muniment.tiers.short_term import MessageTurns, ShortTermMemory
 from muniment.tiers.working import WorkingMemory
@@ -54,10 +54,6 @@ from muniment.tiers.working import WorkingMemory
 Clock = Callable[[], datetime]
 Audit: TypeAlias = AuditLog | str | PathLike[str]
 
-_SQLITE = "sqlite:///"
-_IN_MEMORY = "memory://"
-_AUDIT_TABLE = "table"
-_POSTGRES = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")  # with a driver, as others write it
 _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
 
 
@@ -259,7 +255,10 @@ async def open_store(
         "quota_tokens": settings.quota_tokens,
         "ranking": ranking or settings.ranking,
     }
-    store = _store(url or settings.database_url, options, settings.encryption_key)
+    target = url or settings.database_url
+    store: AsyncStore = store_of(target, options, settings.encryption_key)
+    if settings.valkey_url is not None:
+        store = _working_apart(store, settings.valkey_url, clock)
     try:
         await store.open(reindexing=reindexing)
         yield store
@@ -345,35 +344,8 @@ def _rememberable(kind: MemoryType) -> MemoryType:
     return kind
 
 
-def is_postgres(url: str) -> bool:
-    """Whether `url` names a PostgreSQL database."""
-    return _POSTGRES.match(url) is not None
+def _working_apart(store: AsyncStore, url: str, clock: Clock | None) -> AsyncStore:
+    from muniment.stores.valkey import ValkeyWorkingMemoryStore
+    from muniment.stores.working_apart import WorkingApart
 
-
-def postgres_url(url: str) -> str:
-    """`url` without the driver that it may name: the one in use is psycopg."""
-    return _POSTGRES.sub("postgresql://", url, count=1)
-
-
-def _store(url: str, options: dict[str, Any], encryption_key: str | None) -> AsyncStore:
-    if url.startswith(_IN_MEMORY):
-        from muniment.stores.in_memory import InMemoryStore
-
-        return InMemoryStore(**options)
-    if is_postgres(url):
-        from muniment.stores.postgres import PostgresStore
-
-        audit = options.get("audit")
-        if audit not in (None, _AUDIT_TABLE):
-            raise MemoryConfigurationError(
-                f"audit: in PostgreSQL the log is a table: say {_AUDIT_TABLE!r}, not a file"
-            )
-        return PostgresStore(postgres_url(url), **{**options, "audit": audit is not None})
-    path = url.removeprefix(_SQLITE)
-    if path in (url, ""):
-        raise MemoryConfigurationError(
-            f"url: must look like {_SQLITE}FILE, postgresql://HOST/DATABASE or {_IN_MEMORY}"
-        )
-    from muniment.stores.sqlite import AsyncSQLiteStore
-
-    return AsyncSQLiteStore(path, **options, encryption_key=encryption_key)
+    return cast(AsyncStore, WorkingApart(store, ValkeyWorkingMemoryStore(url, clock=clock)))

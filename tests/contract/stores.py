@@ -24,14 +24,12 @@ MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
 }
 DURABLE = ("sqlite", "postgres")
 # Specs, or whole capabilities, that were written after a store and that it has yet to follow.
-BEHIND: dict[str, tuple[str, ...]] = {
-    "postgres": ("transfer", "a_source_must_be_there_for_its_writer")
-}
+BEHIND: dict[str, tuple[str, ...]] = {"postgres": ()}
 
 
 def _postgres() -> StoreMaker:
     """A store on a database of its own, empty at first."""
     url = DATABASES.lend()
     return lambda clock, embedder, **options: PostgresStore(
-        url, clock=clock, embedder=embedder, **options
+        url, clock=clock, embedder=embedder, timeout_seconds=60, **options
     )

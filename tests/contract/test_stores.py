@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from muniment.testing import Capability, Kit, Spec, specs
+from muniment.testing import Capability, Kit, Spec
+from muniment.testing.registry import specs
 from tests.contract.stores import BEHIND, DURABLE, MAKERS
 
 

@@ -19,9 +19,16 @@ from tests.servers.databases import DATABASES, execute, name_of, owner_url
 
 TABLES = (
     "audience", "memory", "conversation", "message", "working", "derivation", "served",
-    "completion_lease", "keyed_request", "audit",
+    "completion_lease", "keyed_request", "audit", "staged",
 )  # fmt: skip
 _TENANT = " = %(tenant)s"
+_STAGED = (
+    "INSERT INTO muniment.staged (tenant_id, import, line, begun, audience_key, audience_digest,"
+    " digest, tokens, terms, marks, length, memory_id, scope, memory_type, content, metadata,"
+    " importance, created_at, updated_at, source_message_ids, derived_from, entity_ids, trust)"
+    " VALUES (%(tenant)s, 1, 1, 0, '', '', '', 1, '', 0, 0, 'm', 'user', 'fact', 'x', '{}', 0, 0,"
+    " 0, '[]', '[]', '[]', 0)"
+)
 
 
 def _maker(url: str) -> StoreMaker:
@@ -94,6 +101,7 @@ async def filled() -> str:
             store.note_served(tenant, 1, 1)
             await store.usage(Scope(tenant))
             await _service(kit, tenant)
+            execute(owner_url(name_of(url)), _STAGED, {"tenant": tenant})
     return url
 
 

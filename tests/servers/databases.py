@@ -18,12 +18,12 @@ from tests.servers import session
 LOGIN = "muniment_test_login"
 PASSWORD = "for tests only"  # a server that is not ours may ask for one
 # Deleting is quicker than truncating while there is little to delete.
-_EMPTIED = """
+EMPTIED = """
     DELETE FROM muniment.message; DELETE FROM muniment.conversation;
     DELETE FROM muniment.memory; DELETE FROM muniment.audience;
     DELETE FROM muniment.working; DELETE FROM muniment.completion_lease;
     DELETE FROM muniment.keyed_request; DELETE FROM muniment.served;
-    DELETE FROM muniment.audit;
+    DELETE FROM muniment.audit; DELETE FROM muniment.staged;
     DELETE FROM muniment.setting WHERE name LIKE 'embedding%'
 """
 
@@ -40,7 +40,7 @@ class Databases:
         """The URL of an empty database of this version's schema, for the application's login."""
         name = self._free.pop() if self._free else self._make()
         self._lent.append(name)
-        execute(owner_url(name), _EMPTIED)
+        execute(owner_url(name), EMPTIED)
         return login_url(name)
 
     def give_back(self, url: str) -> None:
@@ -50,6 +50,12 @@ class Databases:
             self._lent.remove(name)
             self._free.append(name)
 
+    def lose(self, url: str) -> None:
+        """Never lend this one again: its schema is damaged."""
+        name = name_of(url)
+        if name in self._lent:
+            self._lent.remove(name)
+
     def returned(self) -> None:
         """Take back what was lent."""
         self._free += self._lent
@@ -58,7 +64,7 @@ class Databases:
     def _make(self) -> str:
         self._made += 1
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        name = f"{_prefix()}_{worker}_{self._made}"
+        name = f"{prefix()}_{worker}_{self._made}"
         with session.locked("databases"):
             create(name, template=_template())
         return name
@@ -82,11 +88,11 @@ def drop(name: str) -> None:
 
 def drop_all() -> None:
     """Remove every database of this session, from a server that is not ours."""
-    prefix = _prefix()
+    ours = f"{prefix()}_"
     with psycopg.connect(owner_url(), autocommit=True) as connection:
         rows = connection.execute("SELECT datname FROM pg_database").fetchall()
     for (name,) in rows:
-        if name.startswith(f"{prefix}_"):
+        if name.startswith(ours):
             drop(name)
 
 
@@ -115,12 +121,13 @@ def name_of(url: str) -> str:
     return str(conninfo_to_dict(url)["dbname"])
 
 
-def _prefix() -> str:
+def prefix() -> str:
+    """What the names of this session's databases begin with."""
     return "t" + session.folder().name.rpartition("-")[2].replace("_", "").lower()
 
 
 def _template() -> str:
-    name = f"{_prefix()}_template"
+    name = f"{prefix()}_template"
     found = execute(
         owner_url(), "SELECT 1 FROM pg_database WHERE datname = %(name)s", {"name": name}
     )

@@ -25,7 +25,7 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
             stdout=log, stderr=log,
             preexec_fn=lambda: prctl(_PARENT_DEATH_SIGNAL, signal.SIGINT),
         )  # fmt: skip
-    for _ in range(200):
+    for _ in range(1_200):
         if process.poll() is not None:
             raise RuntimeError("Valkey ended at its start")
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as line:
@@ -33,4 +33,4 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
             return process, f"unix://{place}"
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.05)
-    raise RuntimeError("Valkey did not start within ten seconds")
+    raise RuntimeError("Valkey did not start within a minute")

@@ -20,8 +20,8 @@ _PARTS = re.compile(r'"(\w*)_?\{\w+\}_?(\w*)"')
 
 # What one engine needs and the other does not.
 ONLY_SQLITE = {
-    "new_audience",  # an upsert does it in PostgreSQL
-    "put_outbox", "waiting_outbox", "take_outbox", "count_outbox",  # the log is a table there
+    "new_audience", "staged_audiences",  # an upsert does it in PostgreSQL
+    "put_outbox", "waiting_outbox", "take_outbox", "count_outbox", "outbox_ids",  # the log is a table there
     "clear_setting", "forget_setting", "forget_memory_vectors", "forget_message_vectors",
 }  # fmt: skip
 ONLY_POSTGRES = {

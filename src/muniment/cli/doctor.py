@@ -21,6 +21,7 @@ _EXTRAS: dict[str, tuple[str, ...]] = {
     "openai": ("openai",),
     "langchain": ("langchain_core",),
     "postgres": ("psycopg", "psycopg_pool"),
+    "valkey": ("valkey",),
 }
 
 

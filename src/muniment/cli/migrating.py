@@ -31,7 +31,7 @@ def migrate(
     the role `muniment_app`, to which the application's own login must belong. A SQLite file is
     migrated whenever it is opened.
     """
-    from muniment.wiring import is_postgres, postgres_url
+    from muniment.stores.urls import is_postgres, postgres_url
 
     target = url or configured_url()
     if is_postgres(target):

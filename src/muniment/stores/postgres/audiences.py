@@ -39,6 +39,13 @@ def digest_of_parts(*parts: str) -> bytes:
     return digest_of(json.dumps(parts))
 
 
+def user_of(key: str) -> str | None:
+    """Whose an audience is, None for one that several users have."""
+    kind, *parts = json.loads(key)
+    user: str | None = parts[1] if kind in _OF_A_USER else None
+    return user
+
+
 def storable(name: object) -> str:
     """An id as a parameter; one that no text column can hold becomes one that none does."""
     text = str(name)
@@ -62,13 +69,12 @@ async def touch(session: Session, key: str, step: int = 1) -> tuple[int, int]:
 
     The row stays locked until the transaction ends, so changes of one audience follow each other.
     """
-    kind, *parts = json.loads(key)
     values = {
         "digest": digest_of(key),
         "key": key,
         "messages": is_message_audience(key),
         "shared": key == SHARED,
-        "user": parts[1] if kind in _OF_A_USER else None,
+        "user": user_of(key),
         "step": step,
     }
     row = await session.one("touch_audience", values)

@@ -12,7 +12,7 @@ from muniment.stores.postgres.errors import explained
 _VACUUM = (
     b"VACUUM (ANALYZE) muniment.audience, muniment.memory, muniment.conversation,"
     b" muniment.message, muniment.working, muniment.derivation, muniment.served,"
-    b" muniment.completion_lease, muniment.keyed_request"
+    b" muniment.completion_lease, muniment.keyed_request, muniment.staged"
 )
 
 

@@ -105,7 +105,7 @@ async def require_role(connection: Connection) -> None:
     cursor = await connection.execute(
         b"SELECT rolsuper OR rolbypassrls, pg_has_role(current_user, oid, 'SET'),"
         b" EXISTS (SELECT FROM pg_class c WHERE c.relowner = r.oid"
-        b" AND c.relnamespace = 'muniment'::regnamespace)"
+        b" AND c.relnamespace = to_regnamespace('muniment'))"
         b" FROM pg_roles r WHERE rolname = 'muniment_app'"
     )
     row = await cursor.fetchone()
@@ -121,6 +121,13 @@ async def require_role(connection: Connection) -> None:
         raise MemoryStoreError(
             f"this login may not act as {ROLE}: GRANT {ROLE} TO it (see docs/postgres.md)"
         )
+
+
+async def schema_seen_by_role(connection: Connection) -> tuple[int, int] | None:
+    """`recorded_schema` as the role sees it, whatever the login inherits."""
+    async with connection.transaction():
+        await connection.execute(b"SET LOCAL ROLE muniment_app")
+        return await recorded_schema(connection)
 
 
 async def recorded_schema(connection: Connection) -> tuple[int, int] | None:

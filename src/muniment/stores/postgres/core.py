@@ -93,8 +93,8 @@ class Core:
         connection = await connections.connect(self.url)
         try:
             self._prepared.server = server = await connections.examined(connection)
-            require_known_schema(await connections.recorded_schema(connection))
             await connections.require_role(connection)
+            require_known_schema(await connections.schema_seen_by_role(connection))
         except psycopg.Error as error:
             raise explained(error) from None
         finally:
@@ -116,20 +116,28 @@ class Core:
         """The server, once it was opened."""
         return self._prepared.server
 
-    async def read(self, tenant: str, job: Job[Answer]) -> Answer:
-        """Run `job` in a transaction that only reads; see `Transactions`."""
+    async def read(self, tenant: str, job: Job[Answer], *, seconds: float | None = None) -> Answer:
+        """Run `job` in a transaction that only reads; see `Transactions`.
+
+        With a time limit of its own, in `seconds`, all of it sees one instant.
+        """
         if self._state != "open":
             await self.open()
-        return await self._transactions.read(tenant, job)
+        return await self._transactions.read(tenant, job, seconds=seconds)
 
-    async def write(self, tenant: str, job: Job[Answer]) -> Answer:
+    async def write(self, tenant: str, job: Job[Answer], *, seconds: float | None = None) -> Answer:
         """Run `job` in a transaction; see `Transactions`."""
         if self._state != "open":
             await self.open()
-        return await self._transactions.write(tenant, job)
+        return await self._transactions.write(tenant, job, seconds=seconds)
 
     async def change(
-        self, tenant: str, job: ChangeJob[Answer], *, may_wait: bool = False
+        self,
+        tenant: str,
+        job: ChangeJob[Answer],
+        *,
+        may_wait: bool = False,
+        seconds: float | None = None,
     ) -> Answer:
         """Run a job that writes memories or conversations; done once it is durable.
 
@@ -148,7 +156,7 @@ class Core:
                 await append(session, entries, may_wait=may_wait)
             return answer
 
-        return await self.write(tenant, run)
+        return await self.write(tenant, run, seconds=seconds)
 
     async def rehearse(self, tenant: str, job: ChangeJob[Answer]) -> Answer:
         """What a job would answer: it is run, undone, and recorded nowhere."""

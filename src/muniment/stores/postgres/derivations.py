@@ -46,6 +46,16 @@ def covered_by(realm: RealmKey) -> SourceFinder:
     return find
 
 
+def either(*finders: SourceFinder) -> SourceFinder:
+    """Finds what any of `finders` does."""
+
+    async def find(change: Change, ids: Sequence[str]) -> list[Row]:
+        rows = [row for each in finders for row in await each(change, ids)]
+        return list({(row[0], row[1]): row for row in rows}.values())
+
+    return find
+
+
 class Derivation:
     """One write's sources: checked before it, linked after it."""
 

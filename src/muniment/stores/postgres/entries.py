@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
@@ -31,16 +31,28 @@ from muniment.stores.entry_search import EntrySearch, entry_search, within
 from muniment.stores.postgres.audiences import storable
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
-from muniment.stores.postgres.derivations import covered_by
+from muniment.stores.postgres.derivations import covered_by, either, seen_by
+from muniment.stores.postgres.importing import import_stream
 from muniment.stores.postgres.realms import by_coverage, chain, parts_of
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.writes import remove_memory, write_memory, write_replacement
 from muniment.stores.rows import Row, memory_of, micros
+from muniment.stores.transfer import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    ImportResult,
+    exported,
+    header_line,
+    intake,
+    json_line,
+)
+from muniment.stores.transfer_files import FileTransfers
 
 _PAGE = 500
+_EXPORT_SECONDS = 600.0
 
 
-class PostgresEntries:
+class PostgresEntries(FileTransfers):
     """Entries by realm. A realm is a Scope, or an owner; every query filters by it.
 
     Raises ScopeError for a malformed realm, InvalidEntryError for what breaks a rule (nothing is
@@ -78,11 +90,12 @@ class PostgresEntries:
             metadata=metadata,
         )
         key = checked_entry(memory, self._core.limits.max_text_bytes)
+        sources = either(covered_by(realm), seen_by(memory.owner))
         made = await self._core.embedder.one(memory.content)
 
         async def job(change: Change) -> Memory:
             (vector,) = await self._core.admit(change.db, [made])
-            return await write_memory(change, key, memory, vector=vector, sources=covered_by(realm))
+            return await write_memory(change, key, memory, vector=vector, sources=sources)
 
         return entry_of(await self._core.change(realm.tenant, job))
 
@@ -118,6 +131,7 @@ class PostgresEntries:
             include_superseded=include_superseded,
             include_expired=include_expired,
             max_tokens=max_tokens,
+            most=self._core.limits.max_results,
         )
         return [] if search.hopeless else await self._found(realm, search)
 
@@ -142,7 +156,10 @@ class PostgresEntries:
             ranked = await core.images.realms.scored(db, realm, ranking)
             return await _hits(db, realm, search, ranked, now, core.limits.count)
 
-        return await core.read(realm.tenant, job)
+        hits = await core.read(realm.tenant, job)
+        tokens = sum(core.limits.count(hit.entry.text) for hit in hits)
+        core.served.note(realm.tenant, len(hits), tokens)
+        return hits
 
     async def supersede(
         self,
@@ -161,7 +178,7 @@ class PostgresEntries:
 
         What is None stays as it was. InvalidEntryError for an entry that was superseded before.
         """
-        realm = realm_key(scope)
+        realm, limit = realm_key(scope), self._core.limits.max_text_bytes
         made = await self._core.embedder.one(text) if isinstance(text, str) else None
 
         async def job(change: Change) -> Memory:
@@ -178,7 +195,9 @@ class PostgresEntries:
                 now=change.now,
             )
             (vector,) = await self._core.admit(change.db, [made])
-            return await write_replacement(change, checked_entry(new), old, new, vector=vector)
+            return await write_replacement(
+                change, checked_entry(new, limit), old, new, vector=vector
+            )
 
         return entry_of(await self._core.change(realm.tenant, job))
 
@@ -210,8 +229,52 @@ class PostgresEntries:
         realm, after = realm_key(scope), 0
         while rows := await self._page(realm, after):
             for row in rows:
-                yield entry_of(memory_of(row[1:])).to_dict()
+                yield exported(memory_of(row[1:]))
             after = rows[-1][0]
+
+    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
+        """Write every entry of the realm as JSON Lines, after a header, as of one instant."""
+        realm = realm_key(scope)
+
+        async def job(db: Session) -> int:
+            stream.seek(0)  # a second attempt begins anew
+            stream.truncate()
+            found = await db.one("count_entries", parts_of(realm))
+            count = 0 if found is None else int(found[0])
+            stream.write(header_line(count))
+            place = {**parts_of(realm), "after": 0, "limit": _PAGE}
+            while rows := await db.all("export_entries", place):
+                for row in rows:
+                    stream.write(json_line(exported(memory_of(row[1:]))))
+                place["after"] = rows[-1][0]
+            return count
+
+        return await self._core.read(realm.tenant, job, seconds=_EXPORT_SECONDS)
+
+    async def import_stream(
+        self,
+        scope: Scope | MemoryOwner,
+        stream: BinaryIO,
+        *,
+        max_trust: Trust | str = Trust.UNTRUSTED,
+        rescope: bool = False,
+        skip_duplicates: bool = True,
+        shared: bool = False,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> ImportResult:
+        """Store a file's entries, all or none; see `FileTransfers.import_stream`."""
+        taking = intake(
+            realm_key(scope),
+            max_trust=max_trust,
+            rescope=rescope,
+            skip_duplicates=skip_duplicates,
+            shared=shared,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            max_text_bytes=self._core.limits.max_text_bytes,
+        )
+        return await import_stream(self._core, stream, taking)
 
     async def _page(self, realm: RealmKey, after: int) -> list[Row]:
         values = {**parts_of(realm), "after": after, "limit": _PAGE}

@@ -33,6 +33,7 @@ async def erase_realm(change: Change, realm: RealmKey, *, cascade: bool) -> Remo
     erased, audiences = await erase(change, realm, cascade=cascade)
     if realm == RealmKey(realm.tenant):
         await change.db.run("forget_served", {})
+    await change.db.run("erase_staged", parts_of(realm))
     record_id = change.record(events.REALM_ERASED, realm, **erased.record)
     result = erased.received(record_id or events.new_record_id())
     return Removed(replace(result, pending=result.anything), audiences)

@@ -85,12 +85,14 @@ async def _migrated(
             f"the database has schema {held} and this version knows {max(steps)}: "
             "install a newer muniment"
         )
+    if held:
+        partitions = await _partitions(connection)
     for number in sorted(steps):
         if number > held:
             await _step(connection, steps[number], partitions)
     if connection.info.server_version >= _LETS_OTHERS_VACUUM:
         await connection.execute(_LET_ROLE_VACUUM)
-    await _record(connection, steps, held)
+    await _record(connection, steps, held, partitions)
     return held, max(steps)
 
 
@@ -130,6 +132,13 @@ async def _held(connection: Connection) -> int:
     return 0 if recorded is None else recorded[0]
 
 
+async def _partitions(connection: Connection) -> int:
+    """Into how many parts the tables were divided when they were made."""
+    query = b"SELECT value::integer FROM setting WHERE name = 'partitions'"
+    row = await (await connection.execute(query)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 async def _step(connection: Connection, script: str, partitions: int) -> None:
     divided = "PARTITION BY HASH (tenant_id)" if partitions else ""
     await connection.execute(script.replace("{partitioned}", divided).encode())
@@ -156,12 +165,19 @@ async def _add_partition(connection: Connection, table: str, number: int, of: in
     )
 
 
-async def _record(connection: Connection, steps: Mapping[int, str], held: int) -> None:
-    """Note the schema's version, and the oldest code that still works on it."""
+async def _record(
+    connection: Connection, steps: Mapping[int, str], held: int, partitions: int
+) -> None:
+    """Note the schema's version, the oldest code that still works on it, and how it is divided."""
     needed = [int(found[1]) for step in steps.values() if (found := _OLDEST_CODE.search(step))]
     if held == max(steps):
         return
-    for name, value in (("schema_version", max(steps)), ("oldest_code", max(needed, default=1))):
+    noted = {
+        "schema_version": max(steps),
+        "oldest_code": max(needed, default=1),
+        "partitions": partitions,
+    }
+    for name, value in noted.items():
         await connection.execute(
             b"INSERT INTO setting (name, value) VALUES (%s, %s)"
             b" ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value",

@@ -45,6 +45,8 @@ _PARTS = {
     " AND m.realm_session IS DISTINCT FROM %(session)s::text",
     "{audiences}": "a.tenant_id = %(tenant)s AND NOT a.messages AND"
     " (%(subject)s::text IS NULL OR a.user_id = %(subject)s::text OR a.user_id IS NULL)",
+    "{staged}": "tenant_id = %(tenant)s AND import = %(import)s",
+    "{s.staged}": "s.tenant_id = %(tenant)s AND s.import = %(import)s",
     "{talks}": _where("c", subject="user_id", session="session_id"),
 }
 

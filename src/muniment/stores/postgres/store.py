@@ -16,7 +16,7 @@ from muniment.governance.tokens import TokenEstimator
 from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
-from muniment.stores.limits import MAX_TEXT_BYTES, Limits
+from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.postgres import realms
 from muniment.stores.postgres.audit import verify
 from muniment.stores.postgres.compacting import vacuum
@@ -45,8 +45,9 @@ class PostgresStore:
     manager, or `open` and `aclose` it; the first call opens it otherwise. The schema comes from
     `muniment migrate`. `connections` is the most that the pool holds (1 to 1000),
     `timeout_seconds` bounds every call (0.1 to 3600), `image_bytes` what is kept in memory for
-    searching, `max_text_bytes` (1 to 1 MiB) a text. Quotas are a tenant's: how many memories, and
-    how many tokens of them by `token_estimator` (one for 3 bytes by default); None is no quota.
+    searching, `max_text_bytes` (1 to 1 MiB) a text, `max_results` (1 to 1000) the hits of a
+    search by realm. Quotas are a tenant's: how many memories, and how many tokens of them by
+    `token_estimator` (one for 3 bytes by default); None is no quota.
     With `audit`, every write of memories and conversations is recorded in the table `audit`, in
     its own transaction. Raises MemoryStoreError where the database cannot be used.
     """
@@ -62,6 +63,7 @@ class PostgresStore:
         timeout_seconds: float = 10.0,
         image_bytes: int = DEFAULT_BUDGET_BYTES,
         max_text_bytes: int = MAX_TEXT_BYTES,
+        max_results: int = MAX_RESULTS,
         quota_entries: int | None = None,
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
@@ -82,6 +84,7 @@ class PostgresStore:
             ranking=ranking,
             limits=Limits.of(
                 max_text_bytes=max_text_bytes,
+                max_results=max_results,
                 quota_entries=quota_entries,
                 quota_tokens=quota_tokens,
                 token_estimator=token_estimator,

@@ -32,9 +32,10 @@ _SETTINGS = (
     "lock_timeout",
     "idle_in_transaction_session_timeout",
 )
-_BEGIN = sql.SQL(
-    "BEGIN ISOLATION LEVEL READ COMMITTED {mode}; SET LOCAL ROLE {role}; SELECT {settings}"
-)
+_BEGIN = sql.SQL("BEGIN ISOLATION LEVEL {mode}; SET LOCAL ROLE {role}; SELECT {settings}")
+_WRITES = sql.SQL("READ COMMITTED READ WRITE")
+_READS = sql.SQL("READ COMMITTED READ ONLY")
+_ONE_INSTANT = sql.SQL("REPEATABLE READ READ ONLY")
 _NUMBERED = sql.SQL("; SELECT pg_current_xact_id()::text")
 
 
@@ -45,6 +46,8 @@ class _Attempt:
     connection: Connection | None = None
     number: str | None = None
     committing: bool = False
+    seconds: float = 0.0
+    snapshot: bool = False
     severed: bool = False
 
     def sever(self) -> None:
@@ -70,30 +73,36 @@ class Transactions:
         self._running: set[asyncio.Task[object]] = set()
         self.path = SCHEMA
 
-    async def read(self, tenant: str, job: Job[Answer]) -> Answer:
-        """The job's answer; it runs again where the connection is lost or the server asks so."""
-        return await self._bounded(tenant, job, writes=False)
+    async def read(self, tenant: str, job: Job[Answer], *, seconds: float | None = None) -> Answer:
+        """The job's answer; it runs again where the connection is lost or the server asks so.
 
-    async def write(self, tenant: str, job: Job[Answer]) -> Answer:
+        With `seconds` in the place of the usual time limit, it sees one instant throughout.
+        """
+        attempt = _Attempt(seconds=seconds or self._timeout, snapshot=seconds is not None)
+        return await self._bounded(attempt, tenant, job, writes=False)
+
+    async def write(self, tenant: str, job: Job[Answer], *, seconds: float | None = None) -> Answer:
         """The job's answer once its changes are durable.
 
         It runs again only where the attempt before is known to have changed nothing. Where a
         connection is lost while committing, the server is asked what became of the transaction.
         """
-        return await self._bounded(tenant, job, writes=True)
+        attempt = _Attempt(seconds=seconds or self._timeout)
+        return await self._bounded(attempt, tenant, job, writes=True)
 
     async def drained(self) -> None:
         """Wait for calls that were given up and have yet to notice it."""
         if self._running:
             await asyncio.wait(self._running)
 
-    async def _bounded(self, tenant: str, job: Job[Answer], *, writes: bool) -> Answer:
-        attempt = _Attempt()
+    async def _bounded(
+        self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
+    ) -> Answer:
         task = asyncio.ensure_future(self._attempts(attempt, tenant, job, writes=writes))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         try:
-            done, _ = await asyncio.wait({task}, timeout=self._timeout)
+            done, _ = await asyncio.wait({task}, timeout=attempt.seconds)
         except asyncio.CancelledError:
             self._give_up(attempt, task)
             raise
@@ -154,9 +163,9 @@ class Transactions:
         self, attempt: _Attempt, connection: Connection, tenant: str, *, writes: bool
     ) -> None:
         begin = _BEGIN.format(
-            mode=sql.SQL("READ WRITE" if writes else "READ ONLY"),
+            mode=_WRITES if writes else (_ONE_INSTANT if attempt.snapshot else _READS),
             role=sql.Identifier(ROLE),
-            settings=_local(self.path, tenant, *[str(int(self._timeout * 1000))] * 3),
+            settings=_local(self.path, tenant, *[str(int(attempt.seconds * 1000))] * 3),
         )
         cursor = await connection.execute(begin + _NUMBERED if writes else begin)
         while cursor.nextset():

@@ -31,3 +31,6 @@ WHERE {covered} AND m.seq = ANY(%(seqs)s::bigint[])
 -- name: export_entries
 SELECT m.seq, {m.memory} FROM memory m
 WHERE {covered} AND m.seq > %(after)s ORDER BY m.seq LIMIT %(limit)s;
+
+-- name: count_entries
+SELECT count(*) FROM memory m WHERE {covered};

@@ -1,6 +1,7 @@
 -- Everything lives in the schema `muniment`. `tenant_id` leads every key, so that each table can
 -- be partitioned or distributed by it; times are microseconds since 1970; text is compared byte
--- by byte. Where {partitioned} stands, a partitioned installation says PARTITION BY.
+-- by byte. A partitioned installation says PARTITION BY
+-- after a table.
 CREATE SEQUENCE audience_id;
 CREATE SEQUENCE memory_seq;
 

@@ -1,0 +1,63 @@
+"""The store that a URL names; its driver is imported when it is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from muniment.errors import MemoryConfigurationError
+
+if TYPE_CHECKING:
+    from muniment.stores.in_memory import InMemoryStore
+    from muniment.stores.postgres import PostgresStore
+    from muniment.stores.sqlite import AsyncSQLiteStore
+
+_SQLITE = "sqlite:///"
+_IN_MEMORY = "memory://"
+_AUDIT_TABLE = "table"
+_POSTGRES = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")  # with a driver, as others write it
+
+
+def store_of(
+    url: str, options: Mapping[str, Any], encryption_key: str | None
+) -> InMemoryStore | PostgresStore | AsyncSQLiteStore:
+    """The store, not open yet; MemoryConfigurationError for a URL or an option that does not fit.
+
+    `options` are those that every store takes. `encryption_key` is a SQLite file's.
+    """
+    if url.startswith(_IN_MEMORY):
+        from muniment.stores.in_memory import InMemoryStore
+
+        return InMemoryStore(**options)
+    if is_postgres(url):
+        return _postgres(url, options)
+    path = url.removeprefix(_SQLITE)
+    if path in (url, ""):
+        raise MemoryConfigurationError(
+            f"url: must look like {_SQLITE}FILE, postgresql://HOST/DATABASE or {_IN_MEMORY}"
+        )
+    from muniment.stores.sqlite import AsyncSQLiteStore
+
+    return AsyncSQLiteStore(path, **options, encryption_key=encryption_key)
+
+
+def _postgres(url: str, options: Mapping[str, Any]) -> PostgresStore:
+    from muniment.stores.postgres import PostgresStore
+
+    audit = options.get("audit")
+    if audit not in (None, _AUDIT_TABLE):
+        raise MemoryConfigurationError(
+            f"audit: in PostgreSQL the log is a table: say {_AUDIT_TABLE!r}, not a file"
+        )
+    return PostgresStore(postgres_url(url), **{**options, "audit": audit is not None})
+
+
+def is_postgres(url: str) -> bool:
+    """Whether `url` names a PostgreSQL database."""
+    return _POSTGRES.match(url) is not None
+
+
+def postgres_url(url: str) -> str:
+    """`url` without the driver that it may name: the one in use is psycopg."""
+    return _POSTGRES.sub("postgresql://", url, count=1)
