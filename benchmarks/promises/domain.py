@@ -132,7 +132,7 @@ DOMAIN = (
     Mutation(
         "trust compares by rank",
         "domain/trust.py",
-        "return self.rank > Trust(str(other)).rank",
+        "return self.rank > _rank_of(other)",
         "return str(self) > str(other)",
         unit("domain", "trust_compares_by_rank_and_not_by_spelling"),
     ),

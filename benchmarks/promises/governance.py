@@ -264,8 +264,8 @@ USAGE = (
     Mutation(
         "stored figures are the realm's",
         "stores/sqlite/realms.py",
-        'db.execute(SQL["usage_covered"], parts_of(realm)).get',
-        'db.execute(SQL["usage_covered"], {**parts_of(realm), "subject": None}).get',
+        'db.execute(covered("usage_covered", realm), parts_of(realm)).get',
+        'db.execute(covered("usage_covered", RealmKey(realm.tenant)), parts_of(realm)).get',
         kit("sqlite", "usage:stored_figures_are_the_realms"),
     ),
     Mutation(

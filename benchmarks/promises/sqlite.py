@@ -108,8 +108,8 @@ SQLITE = (
     Mutation(
         "SQLite: clearing messages takes their summary",
         _SQL,
-        "AND memory_type = 'summary' RETURNING audience;",
-        "AND memory_type = 'none' RETURNING audience;",
+        "AND memory_type = 'summary' RETURNING audience, {memory};",
+        "AND memory_type = 'none' RETURNING audience, {memory};",
         kit("sqlite", "conversations:clearing_takes_the_summary_and_keeps_the_session"),
     ),
     Mutation(
@@ -122,8 +122,8 @@ SQLITE = (
     Mutation(
         "SQLite: erasing a user erases that user's rows only",
         _SQL,
-        "DELETE FROM memory\nWHERE tenant = :tenant AND (:subject IS NULL OR user = :subject)",
-        "DELETE FROM memory\nWHERE tenant = :tenant AND (:subject IS NULL OR :subject = :subject)",
+        "DELETE FROM memory\nWHERE {realm}\nRETURNING",
+        "DELETE FROM memory\nWHERE tenant = :tenant\nRETURNING",
         kit("sqlite", "realms:erasing_a_user_leaves_nothing_of_it_and_all_of_the_others"),
     ),
     Mutation(

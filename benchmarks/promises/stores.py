@@ -25,8 +25,8 @@ STORES = (
     Mutation(
         "a recalled message is untrusted whoever spoke",
         "stores/recalled.py",
-        "content=message.content,",
-        'content=message.content, trust="owner",  # type: ignore[arg-type]',
+        "        Trust.UNTRUSTED,\n",
+        "        Trust.OWNER,\n",
         unit("promises_stores", "a_recalled_message_is_untrusted_whoever_spoke"),
     ),
     Mutation(
@@ -47,7 +47,7 @@ STORES = (
     Mutation(
         "text over the limit is refused",
         "stores/limits.py",
-        "if len(memory.content.encode()) > MAX_TEXT_BYTES:",
+        "if len(memory.content.encode()) > max_text_bytes:",
         "if False:",
         kit("sqlite", "memories:text_and_metadata_over_the_limit_are_refused"),
     ),
@@ -89,7 +89,7 @@ STORES = (
     Mutation(
         "in memory: a fact is stored once",
         "stores/in_memory/memories.py",
-        "if row.digest == digest and is_twin(row.memory, fact, now):",
+        "if row.digest == digest and is_twin(row.memory, fact, change.now):",
         "if False:",
         kit("in_memory", "facts:the_same_fact_is_stored_once"),
     ),
@@ -103,8 +103,8 @@ STORES = (
     Mutation(
         "in memory: clearing messages takes their summary",
         "stores/in_memory/conversations.py",
-        "self._forget_session(identity, summaries_only=True)",
-        "pass",
+        "if summary and row.memory.scope is MemoryScope.SESSION:",
+        "if summary and row.memory.scope is MemoryScope.USER:",
         kit("in_memory", "conversations:clearing_takes_the_summary_and_keeps_the_session"),
     ),
     Mutation(

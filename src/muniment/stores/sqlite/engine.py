@@ -66,6 +66,11 @@ class Engine:
         self._writer: Writer | None = None
         self._readers = Readers(self._connect, limit=_READERS)
 
+    @property
+    def encrypted(self) -> bool:
+        """The file is written encrypted."""
+        return self._encryption is not None
+
     # -- opening ---------------------------------------------------------------------------
 
     def open(self) -> Writer:

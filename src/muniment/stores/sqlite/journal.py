@@ -17,7 +17,7 @@ from muniment.stores.sqlite.connections import BUSY_MILLISECONDS
 from muniment.stores.sqlite.statements import SQL
 
 WAIT_MILLISECONDS = 1_000
-LARGEST_REWRITTEN_BYTES = 256 << 20  # about 5 s of the writer's time; `compact` takes any size
+LARGEST_REWRITTEN_BYTES = 128 << 20  # about 2 s of the writer's time; `compact` takes any size
 _PENDING = "erasure_pending"
 _HINDRANCES = (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError)
 
@@ -57,10 +57,20 @@ def settle_promised(db: apsw.Connection) -> None:
         settle(db, wait=0)
 
 
-def compact(db: apsw.Connection) -> None:
-    """Rewrite the file without what was deleted; MemoryStoreError while others use it."""
+def compact(db: apsw.Connection, *, spilling: bool) -> None:
+    """Rewrite the file without what was deleted; MemoryStoreError while others use it.
+
+    The copy is made in memory; with `spilling`, that of a large file in a temporary file, which
+    has no name and is plain.
+    """
     promised = _promised(db)
-    if not (emptied(db) and _rewritten(db, WAIT_MILLISECONDS)):
+    spilling = spilling and _size(db) > LARGEST_REWRITTEN_BYTES
+    db.execute(f"PRAGMA temp_store = {'FILE' if spilling else 'MEMORY'}")
+    try:
+        done = emptied(db) and _rewritten(db, WAIT_MILLISECONDS)
+    finally:
+        db.execute("PRAGMA temp_store = MEMORY")
+    if not done:
         raise MemoryStoreError(
             "the file cannot be compacted while others read or write it, or without room for a "
             "second copy: try again then"

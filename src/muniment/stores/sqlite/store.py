@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -178,7 +179,8 @@ class AsyncSQLiteStore:
 
         MemoryStoreError while another connection reads or writes the file.
         """
-        await self._core.engine.apart_async(compact)
+        spilling = not self._core.engine.encrypted
+        await self._core.engine.apart_async(partial(compact, spilling=spilling))
 
     async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
         """What the realm has stored, and what its tenant's searches served on one UTC day.
