@@ -106,7 +106,7 @@ def test_deleting_without_a_terminal_needs_a_yes_and_says_what_it_would_do(
     code, out, err = call("sessions", "delete", "boats")
     assert (code, out) == (2, "")
     assert "boats" in err
-    assert "1 messages" in err
+    assert "1 message" in err
     assert len(document(call, "sessions", "list")["sessions"]) == 1
 
 

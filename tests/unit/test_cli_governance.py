@@ -60,7 +60,7 @@ def test_reindex_counts_the_rows_of_its_realm_and_changes_no_answer(stored: Call
     assert document(stored, "reindex", "--tenant", "acm")["rows"] == 0
     assert document(stored, *asked) == before
     code, out, err = stored("reindex")
-    assert (code, out) == (0, "rebuilt 5 memories and messages\n")
+    assert (code, out) == (0, "rebuilt the index of 5 memories and messages\n")
     assert err == "Rebuilding the index ...\n"
 
 
@@ -102,12 +102,27 @@ def test_what_destroys_says_beforehand_what_it_would_do_and_needs_a_yes(
     stored: Call, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    before = document(stored, "search", "sencha", *ANA)
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    with SQLiteStore("muniment.db", clock=lambda: past) as store:
+        store.add(Scope("acme", "ana"), "tea today", expires_at=past + timedelta(days=1))
+    before = document(stored, "export", *ANA)
     code, out, err = stored(command, *ANA)
     assert (code, out) == (2, "")
-    assert "1 memory" in err or "0 expired memories" in err
+    assert {"erase": "2 memories, 1 session and 1 message", "sweep": "1 expired memory"}[
+        command
+    ] in err
     assert "user ana, tenant acme" in err
-    assert document(stored, "search", "sencha", *ANA) == before
+    assert document(stored, "export", *ANA) == before
+
+
+@pytest.mark.parametrize("command", ["erase", "sweep"])
+def test_where_nothing_would_go_nobody_is_asked(
+    stored: Call, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    code, out, err = stored(command, "--tenant", "nobody")
+    assert (code, err) == (0, "")
+    assert "nothing" in out or "0 expired memories" in out
 
 
 def test_erasing_needs_the_tenant_to_be_named(stored: Call) -> None:

@@ -48,6 +48,8 @@ def erase(
     async def work(store: AsyncStore) -> ErasureResult:
         if not yes:
             expected = await store.erase(realm, cascade=not keep_derived, preview=True)
+            if not expected.anything:
+                return expected
             ask(f"erase {erased_words(asdict(expected))} of {words}")
         return await store.erase(realm, cascade=not keep_derived)
 
@@ -87,6 +89,8 @@ def sweep(
     async def work(store: AsyncStore) -> int:
         if not yes:
             expired = await _expired(store, realm)
+            if not expired:
+                return 0
             ask(f"remove {counted(expired, 'expired memory', 'expired memories')} of {words}")
         return await store.sweep_expired(realm)
 

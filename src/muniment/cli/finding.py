@@ -8,7 +8,7 @@ import typer
 
 from muniment.cli import options
 from muniment.cli.identity import needed_session, owner_of
-from muniment.cli.output import console, minute, print_json, say, shown
+from muniment.cli.output import console, counted, minute, print_json, say, shown
 from muniment.cli.recalled import print_legend, print_memories, print_ranked, why
 from muniment.cli.records import memory_record, message_record, recalled_record
 from muniment.cli.running import with_memory
@@ -104,7 +104,10 @@ def _print_reasons(found: tuple[RecalledMemory, ...]) -> None:
     print_legend(out)
     say(out, f"ranking: {load_settings().ranking} (MUNIMENT_RANKING)", style="dim")
     for position, each in enumerate(found, start=1):
-        say(out, f"{position}. {why(each)}", style="dim", indent=2)
+        first, *rest = why(each)
+        say(out, f"{position}. {first}", style="dim", indent=2)
+        for line in rest:
+            say(out, line, style="dim", indent=5)
 
 
 def context(
@@ -143,7 +146,7 @@ def _print_context(given: MemoryContext) -> None:
     say(out, f"asked: {given.standalone_query}", style="bold")
     if given.summary:
         say(out, f"summary: {given.summary}")
-    say(out, f"window: {len(given.messages)} messages")
+    say(out, f"window: {counted(len(given.messages), 'message', 'messages')}")
     for message in given.messages:
         speaker = message.name or message.role.value
         say(out, f"{minute(message.created_at)}  {speaker}: {message.content}", indent=2)

@@ -15,7 +15,7 @@ import typer
 from muniment.cli import options
 from muniment.cli.exits import BadInput
 from muniment.cli.identity import owner_of
-from muniment.cli.output import console, print_json, say
+from muniment.cli.output import console, counted, print_json, say
 from muniment.cli.progress import progress
 from muniment.cli.running import with_memory
 from muniment.cli.values import choice
@@ -112,7 +112,8 @@ def _record(counts: ChatCounts) -> dict[str, Any]:
 def _print(counts: ChatCounts, dry_run: bool) -> None:
     out = console()
     done = "to store at most" if dry_run else "stored"
-    say(out, f"{counts.conversations} conversations, {counts.stored} messages {done}")
+    chats = counted(counts.conversations, "conversation", "conversations")
+    say(out, f"{chats}, {counted(counts.stored, 'message', 'messages')} {done}")
     reasons = (
         (counts.known, "there already"),
         (counts.changed, "there already with other words, which stay"),

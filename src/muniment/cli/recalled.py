@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,6 +12,8 @@ from muniment.cli.output import day, say, shown, unicode_output
 from muniment.context.recall import RecalledMemory
 from muniment.domain.memory import Memory, MemoryType
 
+_LEARNED = "learned:"
+_LEAST_SHOWN = 0.1
 ANSWER = "*"
 """The mark of what answers a question."""
 
@@ -69,16 +71,31 @@ def print_legend(out: Console) -> None:
     out.print(legend(blocks=unicode_output()))
 
 
-def why(recalled: RecalledMemory) -> str:
-    """The factors and lanes of a rank in words."""
-    factors = " ".join(f"{name} {value:.2f}" for name, value in recalled.factors.items() if value)
-    lanes = " ".join(f"{name} {value:.2f}" for name, value in recalled.lanes.items() if value)
-    return f"relevance {recalled.relevance:.2f} ({lanes}) {factors}".replace(" ()", "")
+def why(recalled: RecalledMemory) -> list[str]:
+    """The reasons for a rank, a line each: factors, lanes, and what the learned model adds."""
+    lanes = dict(recalled.lanes)
+    learned = {name: lanes.pop(name) for name in recalled.lanes if name.startswith(_LEARNED)}
+    factors = _named({"relevance": recalled.relevance, **recalled.factors})
+    shares = {
+        name.removeprefix(_LEARNED): value
+        for name, value in sorted(learned.items(), key=lambda share: -abs(share[1]))
+        if abs(value) >= _LEAST_SHOWN
+    }
+    found = [factors]
+    if lanes:
+        found.append(f"found by {_named(lanes)}")
+    if shares:
+        found.append(f"learned {_named(shares, sign='+')}")
+    return found
+
+
+def _named(values: Mapping[str, float], sign: str = "") -> str:
+    return ", ".join(f"{name} {value:{sign}.2f}" for name, value in values.items() if value)
 
 
 def _head(out: Console, each: RecalledMemory, best: float) -> Text:
     memory = each.memory
-    width = max(16, min(40, out.width - 54))
+    width = max(8, min(40, out.width - 48))
     line = Text(f"{since(memory)}  {memory.trust.value:<9}  {each.score:5.2f}  ")
     line.append_text(bar(parts_of(each), best=best, width=width, blocks=unicode_output()))
     return line.append(f" {memory.memory_type.value}", style="dim")

@@ -9,7 +9,7 @@ import typer
 from muniment.cli import options
 from muniment.cli.exits import BadInput
 from muniment.cli.identity import realm_of
-from muniment.cli.output import console, print_json, say
+from muniment.cli.output import console, counted, print_json, say
 from muniment.cli.progress import progress
 from muniment.cli.running import with_store
 
@@ -47,4 +47,5 @@ def reindex(
     if as_json:
         print_json({"rows": rows})
     else:
-        say(console(), f"rebuilt {rows} memories and messages")
+        what = counted(rows, "memory or message", "memories and messages")
+        say(console(), f"rebuilt the index of {what}")

@@ -10,7 +10,7 @@ from muniment.cli import options
 from muniment.cli.consent import ask
 from muniment.cli.exits import Failed
 from muniment.cli.identity import conversation_of
-from muniment.cli.output import console, minute, print_json, say, table
+from muniment.cli.output import console, counted, minute, print_json, say, table
 from muniment.cli.records import conversation_record, message_record
 from muniment.cli.running import with_memory
 from muniment.domain.conversation import (
@@ -147,7 +147,8 @@ def delete(
     async def work(memory: OpenMemory) -> int:
         await _require(memory, identity)
         messages = await _count(memory, identity)
-        deed = f"delete session {session} of user {identity.user_id}: {messages} messages"
+        held = counted(messages, "message", "messages")
+        deed = f"delete session {session} of user {identity.user_id}: {held}"
         ask(deed, yes=yes)
         if not await memory.conversations.delete(identity):
             raise Failed("no such session")
@@ -157,7 +158,7 @@ def delete(
     if as_json:
         print_json({"session_id": session, "deleted": True, "messages": messages})
     else:
-        say(console(), f"deleted {session}: {messages} messages")
+        say(console(), f"deleted {session}: {counted(messages, 'message', 'messages')}")
 
 
 async def _require(memory: OpenMemory, identity: ConversationIdentity) -> None:

@@ -56,7 +56,11 @@ def export(
 
     async def work(store: AsyncStore) -> int:
         total = await store.count(realm)
-        with _written(file) as stream, progress("Exporting", total=total, silent=as_json) as seen:
+        mixed = file == _STANDARD and sys.stdout.isatty()
+        with (
+            _written(file) as stream,
+            progress("Exporting", total=total, silent=as_json or mixed) as seen,
+        ):
             counting = cast(BinaryIO, _Counting(stream, seen))
             return await cast(Transfers, store.entries).export_stream(realm, counting)
 
