@@ -67,7 +67,10 @@ class Postings:
         """The slots that hold one of ``terms`` or more (removed rows included), each once."""
         self._settle()
         found = [segment.find_any(terms) for segment in self._segments]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
+        slots = np.concatenate(found) if found else np.empty(0, np.int32)
+        marked = np.zeros(int(slots.max(initial=-1)) + 1, np.bool_)
+        marked[slots] = True
+        return np.flatnonzero(marked).astype(np.int32)
 
     def rebuild(self, moved: NDArray[np.int32]) -> None:
         """Give each slot its number in ``moved``; a negative one drops its postings."""
