@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 from benchmarks.latency.environments import RAGLEAP
 from benchmarks.latency.figures import US, Figure, of_timing
 from benchmarks.latency.settings import Run
-from benchmarks.latency.texts import COMMON, Texts
+from benchmarks.latency.texts import COMMON, Texts, chunks
 from benchmarks.latency.timing import Timing, timed, timed_in_turn
-from muniment import Scope, SQLiteStore
+from muniment import AsyncSQLiteStore, Scope, SQLiteStore
 
 _LARGE, _OWN, _TENANTS = 100_000, 1_000, 100
+_TOGETHER = 256
 _FIVE = " ".join(COMMON)
 
 
@@ -83,10 +85,17 @@ def _search(store: SQLiteStore, questions: list[str]) -> Callable[[int], object]
 
 def fill(place: Path, rows: int, tenants: int) -> None:
     """``rows`` entries in turn over the tenants, one subject each."""
+    asyncio.run(_filled(place, rows, tenants))
+
+
+async def _filled(place: Path, rows: int, tenants: int) -> None:
     scopes = [Scope(f"tenant{number}", subject="u") for number in range(tenants)]
-    with SQLiteStore(place / "speed.db", synchronous="NORMAL") as store:
-        for number, text in enumerate(Texts(4).sentences(rows)):
-            store.add(scopes[number % tenants], text)
+    texts = Texts(4).sentences(rows)
+    async with AsyncSQLiteStore(place / "speed.db", synchronous="NORMAL") as store:
+        for part in chunks(rows, _TOGETHER):
+            await asyncio.gather(
+                *(store.entries.add(scopes[number % tenants], texts[number]) for number in part)
+            )
 
 
 def _peer(
