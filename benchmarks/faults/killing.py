@@ -20,7 +20,7 @@ from muniment import SQLiteStore
 
 _PROCESSES, _THREADS = 2, 3
 _LONGEST_SECONDS = 0.6
-_START_SECONDS = 60.0
+_START_SECONDS = 300.0
 
 
 @dataclass(slots=True)

@@ -113,7 +113,7 @@ def _child(
 
 def _killed(path: Path, log: Path, fault: str) -> None:
     with _child(path, log, "p", fault=_FAULTS[fault]) as process:
-        assert process.wait(60) == -signal.SIGKILL
+        assert process.wait(300) == -signal.SIGKILL
 
 
 async def _reopened(path: Path, log: Path) -> None:
@@ -156,7 +156,7 @@ async def test_another_living_process_brings_in_the_records_of_a_killed_one(
 
 async def test_killed_before_the_commit_neither_side_knows_of_it(path: Path, log: Path) -> None:
     with _child(path, log, "p", fault="store._core._keep = die") as one:
-        assert one.wait(60) == -signal.SIGKILL
+        assert one.wait(300) == -signal.SIGKILL
     await _reopened(path, log)
     assert disagreements(path, log) == []
     assert _events(log) == [("memory.saved", "p-first")]
@@ -168,7 +168,7 @@ async def test_four_processes_write_one_chain_without_loss_or_repetition(
     await _reopened(path, log)
     children = [_child(path, log, f"p{n}", count=30, together=bool(n % 2)) for n in range(4)]
     entered = [child.__enter__() for child in children]
-    assert [process.wait(120) for process in entered] == [0] * 4
+    assert [process.wait(300) for process in entered] == [0] * 4
     for child in children:
         child.__exit__(None, None, None)
     assert disagreements(path, log) == []

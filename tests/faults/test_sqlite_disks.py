@@ -109,7 +109,7 @@ def _child(body: str, path: Path, name: str = "p", *, before: str = "") -> subpr
 
 def _said(process: subprocess.Popen[str]) -> list[str]:
     with process:
-        out, error = process.communicate(timeout=120)
+        out, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
     return out.splitlines()
 

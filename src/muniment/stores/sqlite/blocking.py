@@ -133,6 +133,8 @@ class SQLiteStore:
     compact = _of_store(AsyncSQLiteStore.compact)
     usage = _of_store(AsyncSQLiteStore.usage)
     reindex = _of_store(AsyncSQLiteStore.reindex)
+    verify_audit = _of_store(AsyncSQLiteStore.verify_audit)
+    restart_audit = _of_store(AsyncSQLiteStore.restart_audit)
 
     def export(self, scope: Scope | MemoryOwner) -> list[dict[str, Any]]:
         """Every entry of the realm as plain JSON values, in order of arrival."""
