@@ -27,12 +27,17 @@ from muniment.stores.recalled import is_searchable, same_message, spoken
 
 _CURSOR = "conversations"
 _MOST = 1_000_000
+_MOST_ARRIVALS = 1 << 62
+MAX_SESSIONS = 10_000  # a tenant: this store is bounded, and nobody else pays for it
 
 
 class InMemoryConversations:
     """The conversation face: ConversationMessageStore, ConversationSessions, -Directory."""
 
-    def __init__(self, tables: Tables, embedder: RowEmbedder) -> None:
+    def __init__(
+        self, tables: Tables, embedder: RowEmbedder, *, max_sessions: int = MAX_SESSIONS
+    ) -> None:
+        self._max_sessions = checks.whole("max_sessions", max_sessions, low=1, high=_MOST)
         self._tables = tables
         self._embedder = embedder
         self._secret = secrets.token_bytes(32)
@@ -126,10 +131,7 @@ class InMemoryConversations:
             conversation = self._held(identity)
             if conversation is None:
                 return False
-            messages = self._tables.remove_conversation(conversation)
-            memories = self._forget_session(change, identity)
-            counts = {"messages": messages, "memories": memories}
-            change.record(events.CONVERSATION_DELETED, conversation.realm, **counts)
+            self._remove(change, conversation)
             return True
 
     async def list_conversations(
@@ -199,9 +201,22 @@ class InMemoryConversations:
         key = _key(identity)
         if key not in self._tables.conversations:
             made = Conversation(identity, kind, self._tables.arrival(), change.now)
+            self._make_room(change, identity.tenant_id)
             self._tables.conversations[key] = made
             change.record(events.CONVERSATION_CREATED, made.realm, kind=kind)
         return self._tables.conversations[key]
+
+    def _make_room(self, change: Records, tenant: str) -> None:
+        """Evict the tenant's own longest unused session where it has as many as it may."""
+        mine = self._tables.sessions_of(tenant)
+        if len(mine) >= self._max_sessions:
+            self._remove(change, min(mine, key=lambda each: _activity(each, _MOST_ARRIVALS)))
+
+    def _remove(self, change: Records, conversation: Conversation) -> None:
+        messages = self._tables.remove_conversation(conversation)
+        memories = self._forget_session(change, conversation.identity)
+        counts = {"messages": messages, "memories": memories}
+        change.record(events.CONVERSATION_DELETED, conversation.realm, **counts)
 
     def _messages(self, identity: ConversationIdentity) -> tuple[ConversationMessage, ...]:
         with self._tables.lock:

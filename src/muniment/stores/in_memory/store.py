@@ -21,7 +21,7 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.in_memory import realms
-from muniment.stores.in_memory.conversations import InMemoryConversations
+from muniment.stores.in_memory.conversations import MAX_SESSIONS, InMemoryConversations
 from muniment.stores.in_memory.entries import InMemoryEntries
 from muniment.stores.in_memory.memories import InMemoryMemories
 from muniment.stores.in_memory.service import InMemoryService
@@ -41,6 +41,7 @@ class InMemoryStore:
     once it is acknowledged; AuditError where it cannot be.
     A text has at most `max_text_bytes` (1 to 1 MiB). Quotas are a tenant's: how many memories,
     and how many tokens of them by `token_estimator` (one for 3 bytes by default); None is none.
+    A tenant has at most `max_sessions` sessions: one more evicts its own longest unused one.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class InMemoryStore:
         quota_tokens: int | None = None,
         token_estimator: TokenEstimator | None = None,
         ranking: str = DEFAULT_NAME,
+        max_sessions: int = MAX_SESSIONS,
     ) -> None:
         limits = Limits.of(
             max_text_bytes=max_text_bytes,
@@ -68,7 +70,9 @@ class InMemoryStore:
         self._tables = Tables(clock or _now, limits, self._trail, ranking=ranking)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
-        self.conversations = InMemoryConversations(self._tables, self._embedder)
+        self.conversations = InMemoryConversations(
+            self._tables, self._embedder, max_sessions=max_sessions
+        )
         self.working = InMemoryWorking(self._tables)
         self.entries = InMemoryEntries(self._tables, self._embedder)
         self.service = InMemoryService(self._tables)

@@ -260,6 +260,10 @@ class Tables:
         conversation.messages.clear()
         return len(gone)
 
+    def sessions_of(self, tenant: str) -> list[Conversation]:
+        """A tenant's conversations."""
+        return [each for key, each in self.conversations.items() if key[0] == tenant]
+
     def remove_conversation(self, conversation: Conversation) -> int:
         """Delete a conversation and whatever ends with it; how many messages it had."""
         messages = self.clear_messages(conversation)
