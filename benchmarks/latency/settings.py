@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,16 +37,18 @@ class Run:
         """For the record."""
         return {name: str(value) for name, value in asdict(self).items() if name != "folder"}
 
-    def shared(self, texts: int, *, questions: Iterable[str] = ()) -> dict[str, Any]:
+    def shared(
+        self, texts: int, *, questions: Iterable[str] = (), vectors: bool = True
+    ) -> dict[str, Any]:
         """Files with the texts, questions and vectors that peers are to use, the same as ours."""
         place = self.folder / f"shared-{texts}"
         place.mkdir(exist_ok=True)
         asked = list(questions) or Texts(99).questions(self.calls)
         written = {"texts": Texts(4).sentences(texts), "questions": asked}
         (place / "texts.json").write_text(json.dumps(written))
-        (place / "vectors.f32").write_bytes(Texts(4).vectors(texts).tobytes())
-        with (place / "questions.f32").open("wb") as file:
-            array("f", Texts(98).vectors(len(asked)).ravel().tolist()).tofile(file)
+        if vectors:
+            (place / "vectors.f32").write_bytes(Texts(4).vectors(texts).tobytes())
+            (place / "questions.f32").write_bytes(Texts(98).vectors(len(asked)).tobytes())
         return {"folder": str(place), "dimensions": DIMENSIONS, "calls": self.calls}
 
     def of_peer(

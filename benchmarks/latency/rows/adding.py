@@ -65,7 +65,7 @@ def _compared(
 
 
 def _peer(run: Run, entries: int) -> tuple[dict[int, dict[str, float]], list[Figure]]:
-    asked = run.shared(entries) | {
+    asked = run.shared(entries, vectors=False) | {
         "what": "add",
         "writers": list(_WRITERS),
         "synchronous": run.synchronous,

@@ -101,7 +101,7 @@ async def _filled(place: Path, rows: int, tenants: int) -> None:
 def _peer(
     run: Run, row: str, rows: int, *, tenants: int, questions: list[str]
 ) -> Timing | Figure | None:
-    asked = run.shared(rows, questions=questions) | {
+    asked = run.shared(rows, questions=questions, vectors=False) | {
         "what": "search",
         "tenants": tenants,
         "synchronous": run.synchronous,
