@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from muniment.domain.realm import Scope
 from muniment.errors import MemoryStoreError
 from muniment.stores.sqlite import AsyncSQLiteStore
 from muniment.stores.sqlite.migrate import migrate, migrations, schema_version
@@ -30,6 +31,37 @@ def test_an_older_file_is_brought_forward_with_its_rows() -> None:
     assert connection.execute("SELECT value, note FROM setting WHERE name = 'kept'").fetchall() == [
         ("yes", None)
     ]
+
+
+_ROW = """
+INSERT INTO memory (audience, memory_id, changed, scope, memory_type, tenant, user, content,
+    metadata, importance, created_at, updated_at, source_message_ids, derived_from, entity_ids,
+    digest, trust, terms, marks, length)
+VALUES (1, ?, 0, ?, 'fact', 'acme', ?, 'four', '{}', 0.5, 1, 1, '[]', ?, '[]', '', 0, x'', 0, 1)
+"""
+
+
+async def test_what_was_derived_before_the_links_were_kept_falls_with_its_source(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memory.db"
+    connection = apsw.Connection(str(path))
+    migrate(connection, {1: migrations()[1]})
+    connection.execute('INSERT INTO audience (key) VALUES (\'["tenant", "acme"]\')')
+    for row in (
+        ("m1", "tenant", "ana", "[]"),
+        ("d1", "tenant", "bo", '["m1"]'),
+        ("p1", "user", "ana", "[]"),
+        ("d2", "tenant", "bo", '["p1", "gone"]'),
+    ):
+        connection.execute(_ROW, row)
+    connection.close()
+    async with AsyncSQLiteStore(path) as store:
+        usage = await store.usage(Scope("acme"))
+        assert (usage.entries, usage.stored_tokens) == (4, 8)
+        result = await store.erase(Scope("acme", subject="ana"))
+        assert (result.entries, result.derived) == (2, 1)
+        assert await store.count(Scope("acme")) == 1
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:

@@ -123,3 +123,13 @@ CREATE TABLE staged (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX staged_name ON staged (import, old_id);
 CREATE INDEX staged_link ON staged (import, superseded_by) WHERE superseded_by IS NOT NULL;
+
+-- The links of what was derived before: to the rows of that id that its user may see.
+INSERT OR IGNORE INTO derivation (source, derived)
+SELECT source.seq, derived.seq
+FROM memory derived, json_each(derived.derived_from) AS name
+JOIN memory source ON source.memory_id = name.value
+WHERE derived.derived_from <> '[]' AND source.tenant = derived.tenant
+    AND source.seq <> derived.seq
+    AND (source.user IS derived.user OR source.scope = 'tenant'
+        OR (source.scope = 'project' AND source.project IS derived.project));
