@@ -38,6 +38,7 @@ def started(
     """A running server with its data in `folder`, and its address."""
     programs, data = _programs(version), folder / "data"
     if not data.exists():
+        folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
         _initialised(programs, data)
     port = _free_port()

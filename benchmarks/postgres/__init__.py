@@ -1,0 +1,1 @@
+"""The service stores at scale: recall in PostgreSQL, working memory in PostgreSQL and Valkey."""
