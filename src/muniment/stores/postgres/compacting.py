@@ -9,17 +9,18 @@ from muniment.errors import MemoryStoreError
 from muniment.stores.postgres import connections
 from muniment.stores.postgres.errors import explained
 
-_VACUUM = (
-    b"VACUUM (ANALYZE) muniment.audience, muniment.memory, muniment.conversation,"
-    b" muniment.message, muniment.working, muniment.derivation, muniment.served,"
-    b" muniment.completion_lease, muniment.keyed_request, muniment.staged"
+_TABLES = (
+    b"muniment.audience, muniment.memory, muniment.conversation, muniment.message,"
+    b" muniment.working, muniment.derivation, muniment.served, muniment.completion_lease,"
+    b" muniment.keyed_request, muniment.staged"
 )
 
 
-async def vacuum(url: str) -> None:
+async def vacuum(url: str, *, rewrite: bool) -> None:
     """Vacuum every table, beside whatever else goes on; as long as it takes.
 
-    MemoryStoreError where the login may not (PostgreSQL 16 lets only the tables' owner).
+    With `rewrite` each table is written anew, and locked meanwhile. MemoryStoreError where the
+    login may not (PostgreSQL 16 lets only the tables' owner).
     """
     refused: list[str] = []
 
@@ -30,7 +31,7 @@ async def vacuum(url: str) -> None:
     connection = await connections.connect(url)
     connection.add_notice_handler(heard)
     try:
-        await connection.execute(_VACUUM)
+        await connection.execute(b"VACUUM (ANALYZE%s) " % (b", FULL" if rewrite else b"") + _TABLES)
     except psycopg.Error as error:
         raise explained(error) from None
     finally:

@@ -172,14 +172,16 @@ class PostgresStore:
             self._core.images.forget(realm.tenant, audiences)
         return count
 
-    async def compact(self) -> None:
+    async def compact(self, *, rewrite: bool = False) -> None:
         """Vacuum the tables, so that no row of what was erased is left in them.
 
-        docs/postgres.md says what the files and the write-ahead log hold on to for longer.
-        MemoryStoreError where the login may not.
+        Bytes may stay in the free space of their pages until that is used; `rewrite` writes each
+        table anew and locks it meanwhile, so that they are gone from the tables' files.
+        docs/postgres.md says what the write-ahead log holds on to. MemoryStoreError where the
+        login may not.
         """
         await self._core.open()
-        await vacuum(self._core.url)
+        await vacuum(self._core.url, rewrite=rewrite)
 
     async def verify_audit(self, *, receipt: str | None = None) -> VerifyResult | None:
         """What the audit log holds, every tenant's chain followed whole; None without a log.
