@@ -1,4 +1,4 @@
-"""What breaks systems of this kind, one test a kind, through the one door on every embedded store.
+"""What breaks systems of this kind, one test a kind, through the one door on every store.
 
 Kinds that need more than this door have their tests elsewhere; docs/hazards.md names them all.
 """
@@ -22,6 +22,7 @@ from muniment import (
     conversation_identity,
     open_memory,
 )
+from tests.servers.databases import DATABASES
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -34,9 +35,11 @@ def person(tenant: str = "acme", user: str = "ana", session: str = "s1") -> Memo
     return MemoryOwner(tenant, user_id=user, principal_id=user, session_id=session)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OpenMemory]:
     url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+    if request.param == "postgres":
+        url = DATABASES.lend()
     async with open_memory(url, embedder=None, clock=clock) as opened:
         yield opened
 

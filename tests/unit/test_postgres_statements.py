@@ -22,7 +22,7 @@ _PARTS = re.compile(r'"(\w*)_?\{\w+\}_?(\w*)"')
 ONLY_SQLITE = {
     "new_audience", "staged_audiences",  # an upsert does it in PostgreSQL
     "stale_staged",
-    "clear_setting", "forget_setting", "forget_memory_vectors", "forget_message_vectors",
+    "clear_setting", "forget_setting",
 }  # fmt: skip
 ONLY_POSTGRES = {
     "lock_audiences", "lock_audit", "lock_quota",  # SQLite has one writer

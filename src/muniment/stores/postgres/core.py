@@ -225,6 +225,12 @@ class Core:
             raise _mixed(f"of {len(values)} dimensions")
         return values
 
+    async def is_of_this_model(self, session: Session, probe: bytes | None) -> bool:
+        """Whether the database's vectors are this embedder's, of which `probe` is one."""
+        model, width = await recorded(session, _MODEL), await _recorded_width(session)
+        same_width = probe is None or width == len(probe) // _BYTES_A_NUMBER
+        return width is None or (model == self._model and same_width)
+
     async def _record(self, session: Session, width: int) -> int:
         await session.run("record_setting", {"name": _WIDTH, "value": str(width)})
         if self._model is not None:

@@ -13,7 +13,9 @@ from muniment.stores.postgres.realms import parts_of
 from muniment.stores.postgres.session import Row, Session
 from muniment.stores.recalled import spoken
 
+KINDS = ("memory", "message")
 _BATCH = 256
+_FORGET_SECONDS = 600.0
 _START = (0, 0)
 
 
@@ -22,8 +24,9 @@ async def reindex(
 ) -> int:
     """Rebuild what `realm` covers, None for all; each batch is one transaction.
 
-    Rebuilding all makes the store's embedder the database's embedder. Without an embedder the
-    vectors stay as they are. `progress` gets the number of rows done.
+    Rebuilding all makes the store's embedder the database's embedder: vectors of another model
+    are gone from the start, so that a run that is interrupted leaves none to be mixed with.
+    Without an embedder the vectors stay as they are. `progress` gets the number of rows done.
     """
     tell = progress or (lambda _: None)
     if realm is not None:
@@ -31,7 +34,7 @@ async def reindex(
         core.images.drop()
         return done
     if core.embedder.present:
-        await core.write("", lambda session: session.run("forget_model", {}))
+        await _forget_another_model(core)
     done, tenant = 0, ""
     while following := await _next_tenant(core, tenant):
         tenant = following
@@ -44,6 +47,22 @@ async def reindex(
     core.reindexing = False
     core.images.drop()
     return done
+
+
+async def _forget_another_model(core: Core) -> None:
+    probe = await core.embedder.one("a probe")
+    if await core.read("", lambda session: core.is_of_this_model(session, probe)):
+        return
+    await core.write("", lambda session: session.run("forget_model", {}))
+    tenant = ""
+    while following := await _next_tenant(core, tenant):
+        tenant = following
+        for kind in KINDS:
+            await core.write(tenant, partial(_forget_vectors, kind=kind), seconds=_FORGET_SECONDS)
+
+
+async def _forget_vectors(session: Session, kind: str) -> int:
+    return await session.run(f"forget_{kind}_vectors", {})
 
 
 def _told(tell: Callable[[int], None], before: int, done: int) -> None:
@@ -59,7 +78,7 @@ async def _reindex_realm(
     core: Core, realm: RealmKey, *, keep: bool, tell: Callable[[int], None]
 ) -> int:
     done = 0
-    for kind in ("memory", "message"):
+    for kind in KINDS:
         place: tuple[int, int] = _START
         while rows := await _texts(core, kind, realm, place):
             vectors = await core.embedder.many([spoken(row[3], row[4]) for row in rows])

@@ -332,6 +332,12 @@ RETURNING fact_key, {memory};
 UPDATE memory SET vector = %(vector)s, changed = %(changed)s
 WHERE tenant_id = %(tenant)s AND audience = %(audience)s AND memory_id = %(memory_id)s;
 
+-- name: forget_memory_vectors
+UPDATE memory SET vector = NULL WHERE tenant_id = %(tenant)s AND vector IS NOT NULL;
+
+-- name: forget_message_vectors
+UPDATE message SET vector = NULL WHERE tenant_id = %(tenant)s AND vector IS NOT NULL;
+
 -- name: memory_texts
 SELECT m.audience, m.seq, m.changed, m.content, NULL FROM memory m
 WHERE {covered} AND (m.audience, m.seq) > (%(audience)s, %(after)s)
