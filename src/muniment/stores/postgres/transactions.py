@@ -18,8 +18,10 @@ from muniment.stores.postgres.connections import ROLE, SCHEMA, Connection, Pool
 from muniment.stores.postgres.errors import UNDONE, explained, is_lost
 from muniment.stores.postgres.session import Answer, Job, Session
 
-_MOST_ATTEMPTS = 6
+_ATTEMPTS_BESIDE_THE_POOLS = 4  # after a restart every pooled connection fails once
 _FIRST_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 0.5
+_CLOSING_SECONDS = 5.0
 _WAITS_FOR_AN_END = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _log = logging.getLogger(__name__)
 
@@ -91,9 +93,9 @@ class Transactions:
         return await self._bounded(attempt, tenant, job, writes=True)
 
     async def drained(self) -> None:
-        """Wait for calls that were given up and have yet to notice it."""
+        """Wait a little for calls that were given up and have yet to notice it."""
         if self._running:
-            await asyncio.wait(self._running)
+            await asyncio.wait(self._running, timeout=_CLOSING_SECONDS)
 
     async def _bounded(
         self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
@@ -122,26 +124,29 @@ class Transactions:
         self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
     ) -> Answer:
         pause = _FIRST_PAUSE_SECONDS
-        for left in reversed(range(_MOST_ATTEMPTS)):
+        for left in reversed(range(self._pool.max_size + _ATTEMPTS_BESIDE_THE_POOLS)):
             try:
                 return await self._once(attempt, tenant, job, writes=writes)
             except _Undone as failure:
                 if not left or attempt.severed:
                     raise explained(failure.reason) from None
                 _log.info("transaction runs again", extra={"error": type(failure.reason).__name__})
+                if failure.stale:
+                    continue  # the next connection of the pool may be a sound one
             await asyncio.sleep(pause * (1 + random.random()))  # noqa: S311 - spreads retries
-            pause *= 3
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         raise AssertionError("unreachable")
 
     async def _once(
         self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
     ) -> Answer:
         """One attempt; _Undone where it changed nothing and another may succeed."""
-        connection, attempt.committing = None, False
+        connection, attempt.committing, begun = None, False, False
         answer: Answer
         try:
             connection = attempt.connection = await self._pool.getconn()
             await self._begin(attempt, connection, tenant, writes=writes)
+            begun = True
             answer = await job(Session(connection, tenant))
             attempt.committing = True
             await connection.execute(b"COMMIT")
@@ -150,9 +155,8 @@ class Transactions:
         except psycopg.Error as error:
             if connection is None or not is_lost(error, connection):
                 raise explained(error) from None
-            await self._pool.check()  # its neighbours are likely gone too
             if not (writes and attempt.committing and await self._committed(attempt.number)):
-                raise _Undone(error) from None
+                raise _Undone(error, stale=not begun) from None
         finally:
             attempt.connection = None
             if connection is not None:
@@ -210,11 +214,15 @@ def _local(*values: str) -> sql.Composed:
 
 
 class _Undone(Exception):
-    """An attempt that is known to have changed nothing, and why it ended."""
+    """An attempt that is known to have changed nothing, and why it ended.
 
-    def __init__(self, reason: BaseException) -> None:
+    `stale`: its connection was lost before it was given to us.
+    """
+
+    def __init__(self, reason: BaseException, *, stale: bool = False) -> None:
         super().__init__()
         self.reason = reason
+        self.stale = stale
 
 
 def _heard(task: asyncio.Task[object]) -> None:
