@@ -100,13 +100,16 @@ class Transfers(Entries, Protocol):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
         """All or none of a file; see `muniment.stores.transfer_files.FileTransfers`."""
         ...
 
-    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int: ...
+    async def export_stream(
+        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
+    ) -> int: ...
 
     async def import_file(
         self,
@@ -117,8 +120,11 @@ class Transfers(Entries, Protocol):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult: ...
 
-    async def export_file(self, scope: Scope | MemoryOwner, path: str | Path) -> int: ...
+    async def export_file(
+        self, scope: Scope | MemoryOwner, path: str | Path, *, include_conversations: bool = False
+    ) -> int: ...

@@ -30,11 +30,15 @@ _LARGEST = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did: entries stored, those passed over as known, and links left out."""
+    """What an import did: entries stored, those passed over as known, and links left out;
+    then the sessions and messages that are new, where those were asked for.
+    """
 
     imported: int
     skipped_duplicates: int
     dropped_links: int
+    sessions: int = 0
+    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class Intake:
     """What an import may bring: `realm` bounds it, `trust` caps it.
 
     `rescope` moves every entry into the realm's tenant; `shared` admits what a user wrote for
-    a project or a tenant where the realm is narrower than that.
+    a project or a tenant where the realm is narrower than that; `conversations` admits sessions
+    and messages.
     """
 
     realm: RealmKey
@@ -50,6 +55,7 @@ class Intake:
     rescope: bool
     skip_duplicates: bool
     shared: bool
+    conversations: bool
     max_entries: int
     max_bytes: int
     max_text_bytes: int
@@ -67,6 +73,7 @@ def intake(
     rescope: bool,
     skip_duplicates: bool,
     shared: bool,
+    include_conversations: bool = False,
     max_entries: int,
     max_bytes: int,
     max_text_bytes: int = MAX_TEXT_BYTES,
@@ -79,16 +86,25 @@ def intake(
         raise InvalidEntryError(str(error)) from None
     trust = entry_trust(max_trust, name="max_trust")
     return Intake(
-        realm, trust, rescope, skip_duplicates, shared, entries, size, max_text_bytes
-    )  # fmt: skip
+        realm=realm,
+        trust=trust,
+        rescope=rescope,
+        skip_duplicates=skip_duplicates,
+        shared=shared,
+        conversations=include_conversations,
+        max_entries=entries,
+        max_bytes=size,
+        max_text_bytes=max_text_bytes,
+    )
 
 
 # -- writing -------------------------------------------------------------------------------
 
 
-def header_line(count: int) -> bytes:
-    """The first line of a file with `count` entries."""
-    return json_line({"format": FORMAT, "version": VERSION, "count": count})
+def header_line(count: int, talks: int | None = None) -> bytes:
+    """The first line of a file with `count` entries, and `talks` lines of conversations."""
+    head = {"format": FORMAT, "version": VERSION, "count": count}
+    return json_line(head if talks is None else {**head, "conversation_lines": talks})
 
 
 def json_line(value: Mapping[str, Any]) -> bytes:

@@ -30,6 +30,7 @@ class FileTransfers(ABC):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
@@ -38,15 +39,19 @@ class FileTransfers(ABC):
         Every entry must lie inside the realm; `rescope` moves the file into its tenant first,
         narrower parts kept. Trust above `max_trust` is lowered to it. What a stored entry of the
         same realm says already is passed over. `shared` admits a user's entries for a project
-        or a tenant where the realm is narrower than the tenant. At most 64 KiB a line.
+        or a tenant where the realm is narrower than the tenant; `include_conversations` admits
+        sessions and messages, which join those that are there. At most 64 KiB an entry.
         InvalidEntryError names the line, never the text.
         """
 
     @abstractmethod
-    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
+    async def export_stream(
+        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
+    ) -> int:
         """Write every entry of the realm as JSON Lines, after a header, as of one instant.
 
-        Answers the count of entries, which the header states too.
+        With `include_conversations` its sessions and their messages follow. Answers the count of
+        entries, which the header states too.
         """
 
     async def import_file(
@@ -58,6 +63,7 @@ class FileTransfers(ABC):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
@@ -70,17 +76,22 @@ class FileTransfers(ABC):
                 rescope=rescope,
                 skip_duplicates=skip_duplicates,
                 shared=shared,
+                include_conversations=include_conversations,
                 max_entries=max_entries,
                 max_bytes=max_bytes,
             )
 
-    async def export_file(self, scope: Scope | MemoryOwner, path: str | Path) -> int:
+    async def export_file(
+        self, scope: Scope | MemoryOwner, path: str | Path, *, include_conversations: bool = False
+    ) -> int:
         """`export_stream` to a new file of mode 0600; FileInTheWayError where there is one.
 
         The file appears under its name once it is complete and on the disk.
         """
         with new_file(path) as stream:
-            return await self.export_stream(scope, stream)
+            return await self.export_stream(
+                scope, stream, include_conversations=include_conversations
+            )
 
 
 @contextmanager

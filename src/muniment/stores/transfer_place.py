@@ -17,9 +17,8 @@ from muniment.stores.transfer import PLACE, Intake
 _SHARED = (MemoryScope.PROJECT, MemoryScope.TENANT)
 
 
-def placed(
-    scope: object, details: dict[str, Any], taking: Intake
-) -> tuple[MemoryScope, MemoryOwner, RealmKey, str]:
+def moved(scope: object, taking: Intake) -> RealmKey:
+    """The realm of a line, in the realm's tenant; ValueError where it lies outside."""
     realm = _realm(scope) if isinstance(scope, str) else None
     if realm is None:
         raise ValueError("scope: must look like tenant=T/subject=S/agent=A/session=N")
@@ -27,6 +26,13 @@ def placed(
         realm = RealmKey(taking.realm.tenant, realm.subject, realm.agent, realm.session)
     if not taking.realm.covers(realm):
         raise ValueError("scope: lies outside the realm")
+    return realm
+
+
+def placed(
+    scope: object, details: dict[str, Any], taking: Intake
+) -> tuple[MemoryScope, MemoryOwner, RealmKey, str]:
+    realm = moved(scope, taking)
     place = tuple(details.get(name) for name in PLACE) if details else (None,) * len(PLACE)
     width, owner, audience = _place(realm, *place)
     if width in _SHARED and realm.subject is not None and not (taking.shared or _whole(taking)):

@@ -17,7 +17,16 @@ from muniment.errors import InvalidEntryError
 from muniment.stores.entries import entry_kind, entry_trust
 from muniment.stores.limits import check_metadata
 from muniment.stores.transfer import FORMAT, PLACE, VERSION, Intake
-from muniment.stores.transfer_place import placed
+from muniment.stores.transfer_place import moved, placed
+from muniment.stores.transfer_talks import (
+    LONGEST_MESSAGE_LINE,
+    MESSAGE,
+    SESSION,
+    Said,
+    Talk,
+    read_message,
+    read_session,
+)
 
 USED_TWICE = "id: is used twice"
 IN_A_CIRCLE = "superseded_by: the entries supersede each other in a circle"
@@ -44,22 +53,44 @@ class Incoming(NamedTuple):
     derived_from: tuple[str, ...]
 
 
-def read_entries(stream: BinaryIO, taking: Intake, *, now: datetime) -> Iterator[Incoming]:
-    """The entries of a file, one at a time; InvalidEntryError names the line, never the text."""
+def read_lines(
+    stream: BinaryIO, taking: Intake, *, now: datetime
+) -> Iterator[Incoming | Talk | Said]:
+    """What a file holds, one at a time; InvalidEntryError names the line, never the text."""
     lines = _lines(stream, taking)
-    expected = _header(lines, taking)
-    count, number = 0, 1
+    left = _header(lines, taking)
+    number, talk = 1, None
     for number, line in lines:
         try:
-            entry = _entry(number, _object(line), taking, now)
+            one = _one(number, line, taking, now, talk)
         except ValueError as error:
             raise refused(number, str(error)) from None
-        count += 1
-        if count > expected:
+        if isinstance(one, Talk):
+            talk = one
+        left[type(one) is Incoming] -= 1
+        if left[type(one) is Incoming] < 0:
             raise refused(number, "is more than the header's count")
-        yield entry
-    if count < expected:
-        raise refused(number + 1, "is missing: the header counts more entries")
+        yield one
+    if any(left.values()):
+        raise refused(number + 1, "is missing: the header counts more lines")
+
+
+def _one(
+    number: int, line: bytes, taking: Intake, now: datetime, talk: Talk | None
+) -> Incoming | Talk | Said:
+    given = _object(line)
+    if SESSION not in given and MESSAGE not in given:
+        if len(line.rstrip(b"\r\n")) > taking.line_bytes:
+            raise ValueError(f"must have at most {taking.line_bytes} bytes")
+        return _entry(number, given, taking, now)
+    if not taking.conversations:
+        raise ValueError("is of a conversation, and those were not asked for")
+    if len(given) > 1:
+        raise ValueError("has a field that is not known")
+    if MESSAGE in given:
+        return read_message(number, given[MESSAGE], talk)
+    scope = given[SESSION].get("scope") if isinstance(given[SESSION], dict) else None
+    return read_session(number, given[SESSION], moved(scope, taking))
 
 
 def refused(number: int, problem: str) -> InvalidEntryError:
@@ -68,7 +99,8 @@ def refused(number: int, problem: str) -> InvalidEntryError:
 
 
 def _lines(stream: BinaryIO, taking: Intake) -> Iterator[tuple[int, bytes]]:
-    most, left, number = taking.line_bytes, taking.max_bytes, 0
+    most = LONGEST_MESSAGE_LINE if taking.conversations else taking.line_bytes
+    left, number = taking.max_bytes, 0
     while line := stream.readline(most + 2):
         number += 1
         left -= len(line)
@@ -81,15 +113,18 @@ def _lines(stream: BinaryIO, taking: Intake) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> int:
-    """The number of entries that the header promises."""
+def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> dict[bool, int]:
+    """The number of entries (True) and of lines of conversations (False) promised."""
     try:
         head = _object(next(lines, (1, b""))[1])
         if head.get("format") != FORMAT:
             raise ValueError(f"must be a header with format {FORMAT}")
         if head.get("version") != VERSION or isinstance(head["version"], bool):
             raise ValueError(f"version: must be {VERSION}")
-        return checks.whole("count", head.get("count"), low=0, high=taking.max_entries)
+        most = taking.max_entries
+        count = checks.whole("count", head.get("count"), low=0, high=most)
+        talks = head.get("conversation_lines", 0)
+        return {True: count, False: checks.whole("conversation_lines", talks, low=0, high=most)}
     except ValueError as error:
         raise refused(1, str(error)) from None
 

@@ -29,6 +29,7 @@ class Capability(StrEnum):
     USAGE = "usage"
     CHAINS = "chains"
     TRANSFER = "transfer"
+    TRANSFER_TALKS = "transfer_talks"
     DURABILITY = "durability"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -32,6 +33,12 @@ from muniment.stores.entries import (
 from muniment.stores.entry_search import EntrySearch, entry_search, within
 from muniment.stores.in_memory.derivations import checked_sources, covered_by, either, seen_by
 from muniment.stores.in_memory.importing import publish
+from muniment.stores.in_memory.importing_talks import (
+    check_talks,
+    embedded,
+    exported_talks,
+    publish_talks,
+)
 from muniment.stores.in_memory.tables import MemoryRow, Tables, memory_image
 from muniment.stores.rows import micros
 from muniment.stores.supersession import chronological, replaced
@@ -45,7 +52,7 @@ from muniment.stores.transfer import (
     json_line,
 )
 from muniment.stores.transfer_files import FileTransfers
-from muniment.stores.transfer_reading import read_entries
+from muniment.stores.transfer_reading import Incoming, read_lines
 
 
 class InMemoryEntries(FileTransfers):
@@ -207,11 +214,15 @@ class InMemoryEntries(FileTransfers):
         for row in rows:
             yield exported(row.memory)
 
-    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
-        """Write every entry of the realm as JSON Lines, after a header."""
+    async def export_stream(
+        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
+    ) -> int:
+        """Write every entry of the realm as JSON Lines; see `FileTransfers.export_stream`."""
         entries = [entry async for entry in self.export(scope)]
-        stream.write(header_line(len(entries)))
-        stream.writelines(map(json_line, entries))
+        with self._tables.lock:
+            talks = exported_talks(self._tables, realm_key(scope)) if include_conversations else []
+        stream.write(header_line(len(entries), len(talks) if include_conversations else None))
+        stream.writelines(map(json_line, [*entries, *talks]))
         return len(entries)
 
     async def import_stream(
@@ -223,6 +234,7 @@ class InMemoryEntries(FileTransfers):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
@@ -233,14 +245,21 @@ class InMemoryEntries(FileTransfers):
             rescope=rescope,
             skip_duplicates=skip_duplicates,
             shared=shared,
+            include_conversations=include_conversations,
             max_entries=max_entries,
             max_bytes=max_bytes,
             max_text_bytes=self._tables.limits.max_text_bytes,
         )
-        given = list(read_entries(stream, taking, now=self._tables.clock()))
+        read = list(read_lines(stream, taking, now=self._tables.clock()))
+        given = [one for one in read if isinstance(one, Incoming)]
+        talks = [one for one in read if not isinstance(one, Incoming)]
         vectors = await self._embedder.many([entry.memory.content for entry in given])
+        said = await self._embedder.many(list(map(embedded, talks)))
         async with self._tables.change() as change:
-            return publish(self._tables, change, taking, given, vectors)
+            check_talks(self._tables, talks)
+            result = publish(self._tables, change, taking, given, vectors)
+            sessions, messages = publish_talks(self._tables, change, talks, said)
+            return replace(result, sessions=sessions, messages=messages)
 
     def _put(self, audience: str, memory: Memory, vector: bytes | None) -> None:
         self._tables.put(audience, memory, content_hash(memory.content, memory.scope), vector)

@@ -255,11 +255,32 @@ def _open(
     return made
 
 
+def open_conversation(
+    change: Change, identity: ConversationIdentity, *, kind: str, title: str | None
+) -> bool:
+    """Make the conversation where there is none; whether there was none."""
+    if _conversation(change.db, identity) is not None:
+        return False
+    _open(change, identity, kind, title)
+    return True
+
+
 def _append(
     change: Change,
     identity: ConversationIdentity,
     messages: Sequence[tuple[ConversationMessage, bytes | None]],
 ) -> None:
+    count = add_messages(change, identity, messages)
+    if count:
+        change.record(events.CONVERSATION_APPENDED, _realm(identity), messages=count)
+
+
+def add_messages(
+    change: Change,
+    identity: ConversationIdentity,
+    messages: Sequence[tuple[ConversationMessage, bytes | None]],
+) -> int:
+    """Append what is new of these; how many. InvalidEntryError for an id that is in use."""
     db, now = change.db, micros(change.now)
     conversation = _open(change, identity)
     ids = json_list([message.message_id for message, _ in messages])
@@ -273,14 +294,14 @@ def _append(
         if before is message:
             fresh.append((message, vector))
     if not fresh:
-        return
+        return 0
     audience, changed = touch(db, message_audience(identity.tenant_id, identity.user_id))
     for message, vector in fresh:
         text = index_text(message.content, name=message.name) if is_searchable(message) else None
         index = (None, None, None) if text is None else (text.terms, text.marks, text.length)
         head = (conversation, audience, changed, now, *index, vector)
         db.execute(SQL["append_message"], (*head, *message_row(message)))
-    change.record(events.CONVERSATION_APPENDED, _realm(identity), messages=len(fresh))
+    return len(fresh)
 
 
 def _newest(

@@ -32,6 +32,7 @@ from muniment.stores.rows import Row, memory_of, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.derivations import covered_by, either, seen_by
+from muniment.stores.sqlite.exporting import write_export
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.importing import import_stream
 from muniment.stores.sqlite.realms import by_coverage, chain, parts_of
@@ -42,9 +43,7 @@ from muniment.stores.transfer import (
     MAX_ENTRIES,
     ImportResult,
     exported,
-    header_line,
     intake,
-    json_line,
 )
 from muniment.stores.transfer_files import FileTransfers
 
@@ -225,19 +224,14 @@ class SQLiteEntries(FileTransfers):
                 yield exported(memory_of(row[1:]))
             after = rows[-1][0]
 
-    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
-        """Write every entry of the realm as JSON Lines, after a header, as of one instant."""
+    async def export_stream(
+        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
+    ) -> int:
+        """Write every entry of the realm as JSON Lines; see `FileTransfers.export_stream`."""
         realm = realm_key(scope)
-
-        def job(db: apsw.Connection) -> int:
-            values = {**parts_of(realm), "after": 0, "limit": -1}
-            count = int(db.execute(covered("count_entries", realm), values).get)
-            stream.write(header_line(count))
-            for row in db.execute(covered("export_entries", realm), values):
-                stream.write(json_line(exported(memory_of(row[1:]))))
-            return count
-
-        return await self._core.engine.read_async(job)
+        return await self._core.engine.read_async(
+            lambda db: write_export(db, realm, stream, talks=include_conversations)
+        )
 
     async def import_stream(
         self,
@@ -248,6 +242,7 @@ class SQLiteEntries(FileTransfers):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
@@ -258,6 +253,7 @@ class SQLiteEntries(FileTransfers):
             rescope=rescope,
             skip_duplicates=skip_duplicates,
             shared=shared,
+            include_conversations=include_conversations,
             max_entries=max_entries,
             max_bytes=max_bytes,
             max_text_bytes=self._core.limits.max_text_bytes,

@@ -51,6 +51,7 @@ def erase(
     if cascade:
         beside.unlink(db)
     db.execute(covered("erase_staged", realm), parts)  # an import under way is then refused
+    db.execute(covered("erase_staged_talks", realm), parts)
     entries = _hand_back(change, realm)
     entries += [Place(*row) for row in db.execute(covered("erase_memories", realm), parts)]
     derived = beside.fell(change)

@@ -19,6 +19,7 @@ from muniment.stores.driven import in_thread
 from muniment.stores.rows import Row, dumps, memory_row, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.importing_talks import publish_talks, talk_row
 from muniment.stores.sqlite.journal import settle
 from muniment.stores.sqlite.staging import drop, drop_stale
 from muniment.stores.sqlite.statements import SQL
@@ -29,9 +30,10 @@ from muniment.stores.transfer_reading import (
     IN_A_CIRCLE,
     USED_TWICE,
     Incoming,
-    read_entries,
+    read_lines,
     refused,
 )
+from muniment.stores.transfer_talks import Said, Talk
 
 _BATCH = 500
 _RECORDED = 1_000
@@ -45,7 +47,7 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
     Other writers go on meanwhile; what is staged belongs to nobody until it is published.
     """
     number, now = secrets.randbits(62), core.clock()
-    batches = _batches(read_entries(stream, taking, now=now), number, core.limits.count)
+    batches = _batches(read_lines(stream, taking, now=now), number, core.limits.count)
     count = 0
     try:
         await core.engine.write_async(lambda db: drop_stale(db, now))
@@ -60,11 +62,15 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
 
 
 def _batches(
-    entries: Iterator[Incoming], number: int, count: TokenEstimator
+    lines: Iterator[Incoming | Talk | Said], number: int, count: TokenEstimator
 ) -> Iterator[list[StagedRow]]:
     fixed = {"import": number}
-    while batch := [_row(entry, fixed, count) for entry in islice(entries, _BATCH)]:
+    while batch := [_staged(one, fixed, count) for one in islice(lines, _BATCH)]:
         yield batch
+
+
+def _staged(one: Incoming | Talk | Said, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
+    return _row(one, fixed, count) if isinstance(one, Incoming) else talk_row(one, fixed)
 
 
 def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
@@ -83,20 +89,23 @@ def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
 
 async def _stage(core: Core, batch: list[StagedRow]) -> None:
     made = await core.embedder.many([row["content"] for row in batch])
-
+    entries = [row for row in batch if "memory_id" in row]
+    talks = [row for row in batch if "memory_id" not in row]
     begun = micros(core.clock())
 
     def job(db: apsw.Connection) -> None:
         for row, vector in zip(batch, core.admit(db, made), strict=True):
             row["vector"], row["begun"] = vector, begun
-        db.executemany(SQL["stage_memory"], batch)
+        db.executemany(SQL["stage_memory"], entries)
+        db.executemany(SQL["stage_talk"], talks)
 
     await core.engine.write_async(job)
 
 
 def _publish(change: Change, number: int, count: int, taking: Intake) -> ImportResult:
     db = change.db
-    if _figure(db, "count_staged", number) != count:
+    staged = _figure(db, "count_staged", number) + _figure(db, "count_staged_talks", number)
+    if staged != count:
         raise MemoryStoreError("the realm was erased meanwhile; nothing was imported")
     _refuse(db.execute(SQL["staged_twice"], (number,)), USED_TWICE)
     if taking.skip_duplicates:
@@ -110,8 +119,10 @@ def _publish(change: Change, number: int, count: int, taking: Intake) -> ImportR
     _refuse(above, ABOVE_SOURCES)
     imported, skipped, unlinked = db.execute(SQL["staged_figures"], (number,)).get
     _record(change, number, taking)
+    sessions, messages = publish_talks(change, number)
     db.execute(SQL["drop_staged"], (number,))
-    return ImportResult(imported, skipped, dropped + unlinked)
+    db.execute(SQL["drop_staged_talks"], (number,))
+    return ImportResult(imported, skipped, dropped + unlinked, sessions, messages)
 
 
 def _link(db: apsw.Connection, number: int) -> int:

@@ -17,15 +17,18 @@ STALE = timedelta(minutes=10)
 def drop_stale(db: apsw.Connection, now: datetime) -> None:
     """Delete what killed imports have staged, its bytes to follow."""
     since = (micros(now - STALE),)
-    if db.execute(SQL["stale_staged"], since).fetchall():
-        promise(db)
-        db.execute(SQL["drop_stale_staged"], since)
+    for table in ("staged", "staged_talks"):
+        if db.execute(SQL[f"stale_{table}"], since).fetchall():
+            promise(db)
+            db.execute(SQL[f"drop_stale_{table}"], since)
 
 
 def drop(db: apsw.Connection, number: int) -> bool:
     """Delete what one import has staged; True where there was something, its bytes to follow."""
+    before = db.total_changes()
     db.execute(SQL["drop_staged"], (number,))
-    if not db.changes():
+    db.execute(SQL["drop_staged_talks"], (number,))
+    if db.total_changes() == before:
         return False
     promise(db)
     return True

@@ -40,6 +40,11 @@ _PARTS = {
 }
 
 
+_TALK_PARTS = {
+    "tenant": "tenant = :tenant",
+    "subject": "user = :subject",
+    "session": "session = :session",
+}
 _NOBODYS = "tenant IS NULL"
 _AUDIENCES = {
     False: f"tenant = :tenant OR {_NOBODYS}",
@@ -52,7 +57,8 @@ def covered(name: str, realm: RealmKey) -> str:
     """The statement with ``{realm}`` as the condition on the parts that `realm` sets.
 
     The others are left out rather than passed over, so that the index on the user is used.
-    ``{audiences}`` are those that may hold rows of the realm.
+    ``{talks}`` is that on a conversation's rows; ``{audiences}`` are those that may hold rows
+    of the realm.
     """
     return _covered(name, tuple(part for part in _PARTS if getattr(realm, part) is not None))
 
@@ -60,5 +66,6 @@ def covered(name: str, realm: RealmKey) -> str:
 @cache
 def _covered(name: str, parts: tuple[str, ...]) -> str:
     condition = " AND ".join(_PARTS[part] for part in parts)
-    statement = SQL[name].replace("{realm}", condition)
+    talks = " AND ".join(_TALK_PARTS[part] for part in parts if part in _TALK_PARTS)
+    statement = SQL[name].replace("{realm}", condition).replace("{talks}", talks)
     return statement.replace("{audiences}", _AUDIENCES["subject" in parts])

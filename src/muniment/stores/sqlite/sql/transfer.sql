@@ -133,3 +133,35 @@ DELETE FROM staged WHERE begun < ?1;
 
 -- name: erase_staged
 DELETE FROM staged WHERE {realm};
+
+-- name: count_sessions
+SELECT count(*) FROM conversation WHERE {talks};
+
+-- name: count_messages
+SELECT count(*) FROM message WHERE conversation IN (SELECT id FROM conversation WHERE {talks});
+
+-- name: export_sessions
+SELECT id, tenant, user, session, kind, title FROM conversation WHERE {talks} ORDER BY id;
+
+-- name: stage_talk
+INSERT INTO staged_talk (import, line, begun, tenant, user, session, record, vector)
+VALUES (:import, :line, :begun, :tenant, :user, :session, :record, :vector);
+
+-- name: staged_talks
+SELECT line, tenant, user, session, record, vector FROM staged_talk
+WHERE import = ?1 AND line > ?2 ORDER BY line LIMIT ?3;
+
+-- name: count_staged_talks
+SELECT count(*) FROM staged_talk WHERE import = ?1;
+
+-- name: drop_staged_talks
+DELETE FROM staged_talk WHERE import = ?1;
+
+-- name: stale_staged_talks
+SELECT 1 FROM staged_talk WHERE begun < ?1 LIMIT 1;
+
+-- name: drop_stale_staged_talks
+DELETE FROM staged_talk WHERE begun < ?1;
+
+-- name: erase_staged_talks
+DELETE FROM staged_talk WHERE {talks};

@@ -121,6 +121,17 @@ CREATE TABLE staged (
     source TEXT,
     PRIMARY KEY (import, line)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE staged_talk (
+    import INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    begun INTEGER NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    session TEXT NOT NULL,
+    record TEXT NOT NULL,
+    vector BLOB,
+    PRIMARY KEY (import, line)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX staged_name ON staged (import, old_id);
 CREATE INDEX staged_link ON staged (import, superseded_by) WHERE superseded_by IS NOT NULL;
 
