@@ -2,6 +2,7 @@
 
 from benchmarks.promises.audit import AUDIT
 from benchmarks.promises.domain import DOMAIN
+from benchmarks.promises.entries import ENTRIES
 from benchmarks.promises.extraction import EXTRACTION
 from benchmarks.promises.governance import GOVERNANCE
 from benchmarks.promises.mutation import Mutation
@@ -21,6 +22,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *SQLITE,
     *GOVERNANCE,
     *AUDIT,
+    *ENTRIES,
 )
 
 __all__ = ["MUTATIONS", "Mutation"]
