@@ -195,7 +195,7 @@ ENTRIES = (
         "Encryption: a file that turns out plain is an error",
         "stores/sqlite/encryption.py",
         "    if _head(path) == _PLAIN:\n",
-        "    if _head(path) == b'':\n",
+        "    if _head(path) == path.encode():\n",
         _fault("encryption", "a_file_that_turns_out_plain_is_an_error"),
     ),
 )

@@ -10,7 +10,7 @@ from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.trust import Trust
-from muniment.errors import NotFoundError
+from muniment.errors import MemoryStoreError, NotFoundError
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.score import Scored, score
 from muniment.evidence.vectors import unpack_vector
@@ -232,9 +232,15 @@ class PostgresEntries(FileTransfers):
                 yield exported(memory_of(row[1:]))
             after = rows[-1][0]
 
-    async def export_stream(self, scope: Scope | MemoryOwner, stream: BinaryIO) -> int:
-        """Write every entry of the realm as JSON Lines, after a header, as of one instant."""
+    async def export_stream(
+        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
+    ) -> int:
+        """Write every entry of the realm as JSON Lines, after a header, as of one instant.
+
+        Entries alone: MemoryStoreError for `include_conversations`.
+        """
         realm = realm_key(scope)
+        _require_entries_alone(include_conversations)
 
         async def job(db: Session) -> int:
             stream.seek(0)  # a second attempt begins anew
@@ -260,10 +266,15 @@ class PostgresEntries(FileTransfers):
         rescope: bool = False,
         skip_duplicates: bool = True,
         shared: bool = False,
+        include_conversations: bool = False,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
-        """Store a file's entries, all or none; see `FileTransfers.import_stream`."""
+        """Store a file's entries, all or none; see `FileTransfers.import_stream`.
+
+        Entries alone: MemoryStoreError for `include_conversations`.
+        """
+        _require_entries_alone(include_conversations)
         taking = intake(
             realm_key(scope),
             max_trust=max_trust,
@@ -279,6 +290,11 @@ class PostgresEntries(FileTransfers):
     async def _page(self, realm: RealmKey, after: int) -> list[Row]:
         values = {**parts_of(realm), "after": after, "limit": _PAGE}
         return await self._core.read(realm.tenant, lambda db: db.all("export_entries", values))
+
+
+def _require_entries_alone(include_conversations: bool) -> None:
+    if include_conversations:
+        raise MemoryStoreError("PostgreSQL exports and imports entries, and no conversations")
 
 
 async def _entries(db: Session, realm: RealmKey, entry_id: str) -> list[tuple[int, Memory]]:

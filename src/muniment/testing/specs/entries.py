@@ -287,3 +287,14 @@ async def hostile_text_is_kept_and_found_by_its_words(kit: Kit) -> None:
         entry = await kit.entries.add(ANA, text)
         assert (await kit.entries.get(ANA, entry.id)).text == text
         assert text in await kit.hits(ANA, "quokka", k=50)
+
+
+@entries
+async def a_row_that_another_user_takes_over_has_left_the_realm(kit: Kit) -> None:
+    await kit.save(person(), "zebra of the tenant", "m1", scope=MemoryScope.TENANT)
+    await kit.entries.add(ANA, "zebra of ana")
+    assert len(await kit.hits(ANA, "zebra")) == 2
+    await kit.save(person(user="bo"), "zebra of the tenant", "m1", scope=MemoryScope.TENANT)
+    assert await kit.hits(ANA, "zebra") == ["zebra of ana"]
+    assert await kit.hits(BO, "zebra") == ["zebra of the tenant"]
+    assert len(await kit.hits(ACME, "zebra")) == 2

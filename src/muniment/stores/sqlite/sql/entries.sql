@@ -20,7 +20,7 @@ SELECT audience, {memory} FROM memory INDEXED BY memory_name
 WHERE memory_id = :id AND {realm} ORDER BY seq;
 
 -- name: hydrate_entries
-SELECT seq, {memory} FROM memory
+SELECT seq, {memory} FROM memory NOT INDEXED
 WHERE seq IN (SELECT value FROM json_each(:seqs)) AND {realm}
     AND memory_type IN (SELECT value FROM json_each(:kinds)) AND trust >= :trust
     AND (:expired OR expires_at IS NULL OR expires_at > :now)
