@@ -98,3 +98,21 @@ def test_relevance_lies_above_zero_and_the_best_has_one() -> None:
     found = score([talk(vectors=True)], analyze("violin"), embedding=[0.0, 1.0], now=9.0)
     assert found[0].relevance == 1.0
     assert all(0 < one.relevance <= 1 for one in found)
+
+
+def test_of_a_fact_and_a_message_that_say_the_same_the_fact_comes_first() -> None:
+    memory, spoken = Corpus(), Corpus()
+    text = index_text("Ana plays the violin")
+    memory.upsert([CorpusRow(7, "fact", text, 5.0, 1)])
+    spoken.upsert([CorpusRow(8, MESSAGE, text, 5.0, 1, session="s")])
+    found = score([spoken, memory], analyze("Does Ana play the violin?"), embedding=None, now=9.0)
+    assert [one.key for one in found] == [7, 8]
+    assert found[0].lanes["learned:distilled"] > found[1].lanes["learned:distilled"] == 0
+
+
+def test_relevance_is_the_odds_to_the_best_so_that_a_factor_of_two_lifts_only_near_rows() -> None:
+    found = score(
+        [talk()], analyze("Where in Oslo does Kim play the cello?"), embedding=None, now=9
+    )
+    assert found[0].key == 3
+    assert all(2 * one.relevance < 1 for one in found[1:])

@@ -48,7 +48,11 @@ class Gathered:
 
     def has_messages(self) -> bool:
         """Whether any candidate is a conversation's message."""
-        return any(bool(part.are_messages().any()) for part in self.chosen)
+        return bool(self.are_messages().any())
+
+    def are_messages(self) -> NDArray[np.bool_]:
+        """Which candidates are messages of a conversation."""
+        return np.concatenate([part.are_messages() for part in self.chosen])
 
     def lanes(self) -> dict[str, Values]:
         """Every lane (see :mod:`muniment.evidence.lanes`), and ``cosine`` as it is."""
@@ -86,7 +90,7 @@ class Gathered:
                 yield part, slice(start, end)
 
     def _forget_unknown(self, names: Sequence[str], table: Values) -> None:
-        typed = ~np.concatenate([part.are_messages() for part in self.chosen])
+        typed = ~self.are_messages()
         if typed.any():
             unknown = np.array([not of_any_row(name) for name in names])
             table[unknown[:, None] & typed] = np.nan
