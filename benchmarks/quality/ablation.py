@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.quality.corpus_path import Vectors, rankings
-from benchmarks.quality.dataset import Conversation
-from benchmarks.quality.report import Measured, compared, measure
+from muniment.evaluation.dataset import Conversation
+from muniment.evaluation.report import Measured, compared, measure
 from muniment.evidence.weights import EVIDENCE, HYBRID, LANES, LEARNED, Learned, Ranking
 
 FIGURE = "recall@10"
-GROUPS = (*LANES, "context", "kind", "wanted")
+GROUPS = (*LANES, "context", "kind", "wanted", "concept", "date")
 
 
 def ablation(

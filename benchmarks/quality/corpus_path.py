@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.quality.dataset import Conversation
+from muniment.evaluation.dataset import Conversation
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.evidence.query import analyze
 from muniment.evidence.score import score

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.quality.corpus_path import Vectors
-from benchmarks.quality.dataset import Conversation
+from muniment.evaluation.dataset import Conversation
 
 
 async def vectors_of(

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.quality.corpus_path import Vectors, corpus_of
-from benchmarks.quality.dataset import MEASURED, Conversation, read
 from benchmarks.quality.embedding import vectors_of
-from benchmarks.quality.metrics import mean, of_ranking
+from muniment.evaluation.dataset import Conversation, read
+from muniment.evaluation.metrics import mean, of_ranking
 from muniment.evidence import model
 from muniment.evidence.eligibility import Filters
 from muniment.evidence.gathering import gather
@@ -72,7 +72,7 @@ def examples_of(
     """The names of the features, and an example for each question that is measured."""
     corpus, names, examples = corpus_of(conversation, messages), list[str](), list[Example]()
     for place, asked in enumerate(conversation.questions):
-        if not asked.evidence or asked.category not in MEASURED:
+        if not asked.is_measured():
             continue
         embedding = questions[place] if questions is not None else None
         filters = Filters(now=conversation.messages[-1].created_at.timestamp())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quality.dataset import read
-from benchmarks.quality.metrics import of_ranking, paired_bootstrap
+from muniment.evaluation.dataset import read
+from muniment.evaluation.metrics import of_ranking, paired_bootstrap
 
 LOCOMO = [
     {

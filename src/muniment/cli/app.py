@@ -11,6 +11,7 @@ import typer
 from muniment.cli import (
     adding,
     auditing,
+    bench,
     erasing,
     finding,
     importing_chats,
@@ -56,6 +57,7 @@ app.add_typer(auditing.app, name="audit", rich_help_panel=_GOVERN)
 app.command(rich_help_panel=_GOVERN)(reindexing.reindex)
 app.command(rich_help_panel=_GOVERN)(using.usage)
 app.command(rich_help_panel=_RUN)(demo)
+app.add_typer(bench.app, name="bench", rich_help_panel=_RUN)
 app.command(rich_help_panel=_RUN)(doctor)
 app.command(rich_help_panel=_RUN)(migrating.migrate)
 app.command(rich_help_panel=_RUN)(serving.serve)

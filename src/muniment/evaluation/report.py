@@ -5,22 +5,31 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from benchmarks.quality.dataset import MEASURED, Conversation
-from benchmarks.quality.metrics import mean, of_ranking, paired_bootstrap
+from muniment.evaluation.dataset import Asked, Conversation
+from muniment.evaluation.metrics import mean, of_ranking, paired_bootstrap
 
 ALL = "all"
+SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One question's figures."""
+    """One question's figures, what was found in the first places, and what was not."""
 
+    conversation: str
+    question: str
     category: str
     figures: dict[str, float]
+    recalled: tuple[str, ...]
+    missed: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return asdict(self)
 
 
 def measure(
@@ -30,20 +39,33 @@ def measure(
 ) -> list[Measured]:
     """The figures of each question that has evidence and is of a measured category."""
     return [
-        Measured(asked.category, of_ranking(ranked, asked.evidence, ks))
+        _measured(conversation.id, asked, ranked, ks)
         for conversation, ranked_all in zip(conversations, rankings, strict=True)
         for asked, ranked in zip(conversation.questions, ranked_all, strict=True)
-        if asked.evidence and asked.category in MEASURED
+        if asked.is_measured()
     ]
+
+
+def _measured(
+    conversation: str, asked: Asked, ranked: Sequence[str], ks: Sequence[int]
+) -> Measured:
+    shown = tuple(ranked[:SHOWN])
+    return Measured(
+        conversation,
+        asked.text,
+        asked.category,
+        of_ranking(ranked, asked.evidence, ks),
+        shown,
+        tuple(sorted(asked.evidence - set(shown))),
+    )
 
 
 def by_category(measured: Sequence[Measured]) -> dict[str, dict[str, float]]:
     """The means over all questions and over each category."""
     groups = {ALL: [one.figures for one in measured]}
-    for category in MEASURED:
+    for category in dict.fromkeys(one.category for one in measured):
         figures = [one.figures for one in measured if one.category == category]
-        if figures:
-            groups[category] = figures
+        groups[category] = figures
     return {name: mean(figures) | {"questions": len(figures)} for name, figures in groups.items()}
 
 
