@@ -102,7 +102,7 @@ AUDIT = (
     Mutation(
         "Audit: a living process takes in a killed one's torn line before it refuses",
         _OUTBOX,
-        "        if error is not None and count(db) and self._drained(db) is None:\n"
+        "        if error is not None and _ids(db) and self._drained(db) is None:\n"
         "            error = self._unfit(db)\n",
         "",
         _LIVING,
@@ -131,8 +131,8 @@ AUDIT = (
     Mutation(
         "Audit: records that wait are warned of",
         _OUTBOX,
-        '            _log.warning("audit records wait in the outbox (%s): %s", error, ids)\n',
-        "",
+        '_log.warning("audit records wait in the outbox (%s): %s", error, _ids(db))',
+        "_ids(db)",
         (*_DAMAGED, *_FULL),
     ),
     Mutation(

@@ -60,7 +60,7 @@ class Outbox:
         """Why the log could take no record now; None where it can."""
         error = self._unfit(db)
         # What waits may complete the line that a killed process left torn.
-        if error is not None and count(db) and self._drained(db) is None:
+        if error is not None and _ids(db) and self._drained(db) is None:
             error = self._unfit(db)
         return error
 
@@ -68,8 +68,7 @@ class Outbox:
         """Append what waits and remove it here; False, with a WARNING, where that fails."""
         error = self._drained(db)
         if error is not None:
-            ids = ", ".join(str(row[0]) for row in db.execute(SQL["outbox_ids"], (_IDS_SHOWN,)))
-            _log.warning("audit records wait in the outbox (%s): %s", error, ids)
+            _log.warning("audit records wait in the outbox (%s): %s", error, _ids(db))
         return error is None
 
     def reach(self, db: apsw.Connection) -> tuple[Anchor, int]:
@@ -143,6 +142,14 @@ def warn_without_log(db: apsw.Connection) -> None:
     """Say so where a file that has a log is opened without one."""
     if db.execute(SQL["setting"], (_ANCHOR,)).fetchone() is not None or count(db):
         _log.warning("the file has an audit log and is open without it: changes are not recorded")
+
+
+def _ids(db: apsw.Connection) -> str:
+    """The first of the ids that wait; none where the file cannot be read."""
+    try:
+        return ", ".join(str(row[0]) for row in db.execute(SQL["outbox_ids"], (_IDS_SHOWN,)))
+    except apsw.Error:  # the thread that writes must not end with it: others wait for answers
+        return ""
 
 
 def count(db: apsw.Connection) -> int:
