@@ -29,7 +29,7 @@ TURN = (
         "if left < -1:",
         unit(
             "window_and_tokens",
-            "the_newest_messages_are_kept_and_the_window_opens_on_a_user_message",
+            "a_window_fills_its_budget_to_the_last_token_and_no_further",
             "a_window_is_the_newest_suffix_within_the_budget_or_the_newest_message",
         ),
     ),

@@ -34,6 +34,11 @@ def test_the_newest_messages_are_kept_and_the_window_opens_on_a_user_message() -
     assert [each.message_id for each in window] == ["m9", "m10"]
 
 
+@pytest.mark.parametrize(("budget", "kept"), [(40, 4), (39, 2)])
+def test_a_window_fills_its_budget_to_the_last_token_and_no_further(budget: int, kept: int) -> None:
+    assert len(trim_window(exchanges(5, tokens=10), max_tokens=budget, counter=len)) == kept
+
+
 def test_a_messages_own_count_wins_over_an_estimate() -> None:
     long = message(1, content="x" * 4000, tokens=1)
     assert trim_window([long], max_tokens=1, counter=len) == (long,)
