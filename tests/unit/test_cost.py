@@ -13,6 +13,7 @@ import pytest
 
 from muniment import MemoryOwner, Scope, open_memory
 from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.realm import RealmKey
 from muniment.domain.scope import MemoryScope
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.evidence.eligibility import Filters
@@ -20,6 +21,8 @@ from muniment.evidence.gathering import MOST_CANDIDATES, gather
 from muniment.evidence.query import analyze
 from muniment.lexical.indexing import index_text
 from muniment.stores.sqlite import AsyncSQLiteStore, engine
+from muniment.stores.sqlite.migrate import migrate
+from muniment.stores.sqlite.statements import SQL, covered
 
 OWN, FOREIGN = 40, 600
 NOISE = 12
@@ -156,3 +159,20 @@ def test_which_rows_are_weighed_does_not_depend_on_where_they_stand() -> None:
         found = gather([corpus], analyze("tea"), embedding=None, filters=Filters(9e9))
         kept.append(np.sort(found.places()[1]).tolist())
     assert kept[0] == kept[1] == kept[2]
+
+
+@pytest.mark.parametrize("name", [name for name in SQL if ":seqs" in SQL[name]])
+def test_rows_that_are_known_by_number_are_read_by_number(name: str) -> None:
+    connection = apsw.Connection(":memory:")
+    migrate(connection)
+    statement = covered(name, RealmKey("acme", "ana"))
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", _NoValues())
+    table = {"m", "memory"}
+    steps = [row[3] for row in plan if table & set(row[3].split())]
+    assert steps
+    assert all("USING INTEGER PRIMARY KEY" in step for step in steps)
+
+
+class _NoValues(dict[str, None]):
+    def __missing__(self, key: str) -> None:
+        return None

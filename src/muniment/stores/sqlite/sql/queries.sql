@@ -79,7 +79,7 @@ WHERE audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_
 ORDER BY updated_at DESC, memory_id LIMIT :limit;
 
 -- name: hydrate_memories
-SELECT seq, {memory} FROM memory
+SELECT seq, {memory} FROM memory NOT INDEXED
 WHERE seq IN (SELECT value FROM json_each(:seqs))
     AND audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
     AND (expires_at IS NULL OR expires_at > :now)
@@ -290,7 +290,7 @@ SELECT derived FROM derivation WHERE source IN (SELECT value FROM json_each(?1))
 SELECT derived, source FROM derivation WHERE derived IN (SELECT value FROM json_each(?1));
 
 -- name: covered_among
-SELECT seq FROM memory
+SELECT seq FROM memory NOT INDEXED
 WHERE seq IN (SELECT value FROM json_each(:seqs))
     AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
     AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
