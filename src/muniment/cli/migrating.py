@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -28,8 +29,8 @@ def migrate(
     """Bring the store's schema to this version's.
 
     For PostgreSQL with the login that owns the database: it makes the extension, the tables, and
-    the role `muniment_app`, to which the application's own login must belong. A SQLite file is
-    migrated whenever it is opened.
+    the role `muniment_app`, to which the application's own login must belong; with the extra
+    `langgraph` also the tables of its checkpoints. A SQLite file is migrated whenever it is opened.
     """
     from muniment.stores.urls import is_postgres, postgres_url
 
@@ -38,6 +39,10 @@ def migrate(
         from muniment.stores.postgres.migrate import migrate as migrated
 
         before, after = asyncio.run(migrated(postgres_url(target), partitions=partitions))
+        if _keeps_checkpoints():
+            from muniment.server.agent.checkpoints import prepare
+
+            asyncio.run(prepare(target))
     else:
         described = with_store(target, lambda store: store.describe())
         before = after = int(described.get("schema", "0"))
@@ -47,3 +52,11 @@ def migrate(
         say(console(), f"the schema is version {after} already")
     else:
         say(console(), f"the schema went from version {before} to {after}")
+
+
+def _keeps_checkpoints() -> bool:
+    """The extra `langgraph` is installed."""
+    try:
+        return find_spec("langgraph.checkpoint.postgres") is not None
+    except ModuleNotFoundError:
+        return False

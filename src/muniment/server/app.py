@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.telemetry import TelemetryConfig
 
-from muniment.errors import MemoryConfigurationError
+from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.server.completions.citations import as_retriever
 from muniment.server.identity import Authenticator
 from muniment.server.keys import keys_for
@@ -47,6 +47,7 @@ _STREAMED = frozenset({transfer.IMPORT_PATH})
 _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
 _KEPT_SECONDS = 4.0  # servers commonly close after 5
 _LINE_BYTES = 1 << 20
+_log = logging.getLogger("muniment.server")
 _turns = logging.getLogger("muniment.turn")
 
 
@@ -130,7 +131,11 @@ async def _agent(
         return None
     from muniment.server.agent.runs import open_runs
 
-    return await stack.enter_async_context(open_runs(memory, model, url, tools))
+    try:
+        return await stack.enter_async_context(open_runs(memory, model, url, tools))
+    except MemoryStoreError as error:
+        _log.warning("agent runs are off: %s", error)
+        return None
 
 
 def _add_routes(app: FastAPI) -> None:

@@ -8,15 +8,19 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from muniment.domain.conversation import ConversationIdentity
+from muniment.errors import MemoryStoreError
+from muniment.stores.urls import is_postgres, postgres_url
 
 Saver = BaseCheckpointSaver[Any]
 
+SCHEMA = "muniment_checkpoints"
 _SQLITE = "sqlite:///"
-_POSTGRES = ("postgresql://", "postgres://")
+_CONNECTIONS = 8
 
 
 @asynccontextmanager
@@ -24,11 +28,8 @@ async def saver_for(url: str) -> AsyncIterator[Saver]:
     """The saver of a store's URL: PostgreSQL's own tables there, a file beside a SQLite file
     (another SQLite library must not open the same one), this process otherwise."""
     path = url.removeprefix(_SQLITE)
-    if url.startswith(_POSTGRES):
-        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-
-        async with AsyncPostgresSaver.from_conn_string(url) as postgres:
-            await postgres.setup()
+    if is_postgres(url):
+        async with _tables(url) as postgres:
             yield postgres
     elif path not in (url, "", ":memory:"):
         async with _file(Path(path)) as sqlite:
@@ -37,6 +38,57 @@ async def saver_for(url: str) -> AsyncIterator[Saver]:
         from langgraph.checkpoint.memory import InMemorySaver
 
         yield InMemorySaver()
+
+
+@asynccontextmanager
+async def _tables(url: str) -> AsyncIterator[Saver]:
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from psycopg.rows import dict_row
+    from psycopg_pool import AsyncConnectionPool
+
+    pool: Any = AsyncConnectionPool(
+        _in_schema(url),
+        open=False,
+        min_size=0,
+        max_size=_CONNECTIONS,
+        check=AsyncConnectionPool.check_connection,  # the database may have been restarted
+        kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
+    )
+    async with pool:
+        async with pool.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT to_regclass(%s) IS NOT NULL AS there", (f"{SCHEMA}.checkpoints",)
+            )
+            if not (await cursor.fetchone())["there"]:
+                raise MemoryStoreError("no tables for checkpoints: run `muniment migrate`")
+        yield AsyncPostgresSaver(pool)
+
+
+async def prepare(url: str) -> None:
+    """Make LangGraph's tables in a schema of their own, as the database's owner, for the role
+    `muniment_app`."""
+    import psycopg
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    async with await psycopg.AsyncConnection.connect(
+        postgres_url(url), autocommit=True
+    ) as connection:
+        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}".encode())
+        async with AsyncPostgresSaver.from_conn_string(_in_schema(url)) as saver:
+            await saver.setup()
+        for right in (
+            f"GRANT USAGE ON SCHEMA {SCHEMA} TO muniment_app",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA}"
+            " TO muniment_app",
+        ):
+            await connection.execute(right.encode())
+
+
+def _in_schema(url: str) -> str:
+    """`url` with our schema as the first place where names are looked up."""
+    parts = urlsplit(postgres_url(url))
+    option = urlencode({"options": f"-csearch_path={SCHEMA}"}, quote_via=quote)
+    return parts._replace(query=f"{parts.query}&{option}" if parts.query else option).geturl()
 
 
 @asynccontextmanager

@@ -98,7 +98,7 @@ async def resume(services: Serving, caller: Reader, run_id: RunId) -> Response:
 def _required_runs(services: Services) -> AgentRuns:
     required_model(services)
     if services.agent is None:
-        said = "agent runs need the extra 'langgraph': pip install 'muniment[langgraph]'"
+        said = "agent runs need the extra 'langgraph', and on PostgreSQL `muniment migrate` with it"
         raise Problem(503, "no-agent", said, retry_after=60)
     return services.agent
 
