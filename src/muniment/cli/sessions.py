@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muniment.cli import options
+from muniment.cli import assigning, options
 from muniment.cli.consent import ask
 from muniment.cli.exits import Failed
 from muniment.cli.identity import conversation_of
@@ -176,3 +176,6 @@ async def _count(memory: OpenMemory, identity: ConversationIdentity) -> int:
         if len(page) < _PAGE:
             return count
         last = page[-1].message_id
+
+
+app.command()(assigning.assign)
