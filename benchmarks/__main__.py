@@ -19,8 +19,11 @@ def run(*arguments: str) -> None:
 
 run("benchmarks.footprint")
 run("benchmarks.latency", "--out", ".bench/results")
+TYPED = "benchmarks/quality/data/typed.jsonl"
+for ranking in ("hybrid", "learned"):
+    run("benchmarks.quality", TYPED, "--at-the-end", "--ranking", ranking, "--k", "1", "6")
 if options.data:
-    for embedder in ("none", "local"):
-        run("benchmarks.quality", options.data, "--embedder", embedder)
+    run("benchmarks.quality", options.data, "--embedder", "none", "--stable", "1000")
+    run("benchmarks.quality", options.data, "--embedder", "local")
 else:
     print("== benchmarks.quality: not run; name a LoCoMo file with BENCH_DATA=...")
