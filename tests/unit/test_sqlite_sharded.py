@@ -26,6 +26,7 @@ from muniment import (
     verify_audit_log,
 )
 
+BY_REALM = ("run", "close", "erase", "compact", "verify_audit", "restart_audit")
 ANA = Scope("acme", subject="ana")
 
 
@@ -75,7 +76,7 @@ def test_every_verb_reaches_the_tenants_own_file(folder: Path, tmp_path: Path) -
 
 def test_it_has_the_methods_of_the_synchronous_store() -> None:
     for name, verb in inspect.getmembers(SQLiteStore, inspect.isfunction):
-        if not name.startswith("_") and name not in ("run", "close", "erase", "compact"):
+        if not name.startswith("_") and name not in BY_REALM:
             assert inspect.signature(verb) == inspect.signature(getattr(ShardedStore, name)), name
 
 
@@ -143,6 +144,11 @@ def test_a_tenant_wide_erasure_deletes_the_file(folder: Path, tmp_path: Path) ->
         result = store.erase(Scope("acme"))
         assert (result.entries, result.pending) == (1, False)
         assert result.receipt
+        for realm in (Scope("acme"), Scope("other")):
+            verified = store.verify_audit(realm, receipt=result.receipt)
+            assert verified is not None
+            assert verified.ok
+        assert not store.restart_audit(Scope("other"))
         assert len(_databases(folder)) == 1
         assert len(list(folder.iterdir())) <= 4
         assert store.count(ANA) == 0

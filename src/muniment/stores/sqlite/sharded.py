@@ -12,7 +12,7 @@ from muniment.domain import checks
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.errors import MemoryConfigurationError
-from muniment.governance.audit import audit_log
+from muniment.governance.audit import VerifyResult, audit_log, verify_audit_log
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.sqlite.blocking import SQLiteStore
 from muniment.stores.sqlite.shards import Shards
@@ -54,7 +54,7 @@ class ShardedStore:
             raise MemoryConfigurationError(str(error)) from None
         if "path" in options:
             raise MemoryConfigurationError("path: the directory says where the files are")
-        log = audit_log(options.pop("audit", None))  # one for all: each would read it first
+        self._log = log = audit_log(options.pop("audit", None))  # one: each would read it first
         # What has no file yet is answered by a store that is empty.
         self._empty = SQLiteStore(**{**options, "encryption_key": None})
         self._shards = Shards(
@@ -115,6 +115,21 @@ class ShardedStore:
         """Give back the space of what was deleted in the file of the realm's tenant."""
         with self._shard(scope) as store:
             store.compact()
+
+    def verify_audit(self, scope: Realm, *, receipt: str | None = None) -> VerifyResult | None:
+        """What the audit log holds, as the file of the realm's tenant knows it.
+
+        A tenant without a file has the log followed alone; None without a log.
+        """
+        if self._log is not None and not self._shards.path(realm_key(scope).tenant).exists():
+            return verify_audit_log(self._log.path, receipt=receipt)
+        with self._shard(scope) as store:
+            return store.verify_audit(receipt=receipt)
+
+    def restart_audit(self, scope: Realm) -> bool:
+        """Let the file of the realm's tenant go on with the log as it is; see `SQLiteStore`."""
+        with self._shard(scope) as store:
+            return store.restart_audit()
 
     add = _of_tenant(SQLiteStore.add, creates=True)
     import_stream = _of_tenant(SQLiteStore.import_stream, creates=True)
