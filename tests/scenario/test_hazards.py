@@ -5,6 +5,7 @@ Kinds that need more than this door have their tests elsewhere; docs/hazards.md 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -225,6 +226,19 @@ async def test_hazard_18_one_big_one(tmp_path: Path) -> None:
             await memory.remember(person(), "zebra facts are short", importance=0.0)
             found: Sequence[Memory] = await memory.recall(person(), "zebra")
             assert [held.content for held in found] == expected
+
+
+async def test_hazard_22_eviction(memory: OpenMemory) -> None:
+    for session in ("s1", "s2", "s3"):
+        await say(memory, person(session=session), f"the {session} kayak is red")
+    crowd = [person("acme-corp", "mallory", f"m{number}") for number in range(2_000)]
+    for start in range(0, len(crowd), 200):
+        part = map(conversation_identity, crowd[start : start + 200])
+        await asyncio.gather(*map(memory.conversations.create, part))
+    page = await memory.conversations.list_conversations(tenant_id="acme", user_id="ana")
+    assert {row.session_id for row in page.conversations} == {"s1", "s2", "s3"}
+    assert [row.message_count for row in page.conversations] == [1, 1, 1]
+    assert len(await contents(memory, person(), "red kayak")) == 3
 
 
 @pytest.mark.parametrize("name", ["alice+work@example.org", "auth0|5f7c", "id:ü-日本", "Zoe\u0308"])

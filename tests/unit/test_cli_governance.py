@@ -350,3 +350,23 @@ def test_an_erasure_that_waits_for_a_reader_says_so_and_compact_completes_it(
     assert "erasure" not in findings(stored)
     left = b"".join(path.read_bytes() for path in tmp_path.glob("muniment.db*"))
     assert b"sencha" not in left
+
+
+def test_the_doctor_says_whether_the_file_is_encrypted_and_what_a_wrong_key_needs(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("add", "Ana drinks sencha.", "--url", "sqlite:///plain.db")
+    monkeypatch.setenv("MUNIMENT_DATABASE_URL", "sqlite:///plain.db")
+    assert "MUNIMENT_ENCRYPTION_KEY" in findings(call)["encryption"]["detail"]
+    monkeypatch.setenv("MUNIMENT_ENCRYPTION_KEY", "a long pass phrase")
+    plain = findings(call)["store"]
+    assert (plain["state"], "import into a new file" in plain["advice"]) == ("failed", True)
+    monkeypatch.setenv("MUNIMENT_DATABASE_URL", "sqlite:///secret.db")
+    call("add", "Ana drinks sencha.")
+    assert findings(call)["encryption"]["detail"] == "the file is encrypted"
+    monkeypatch.setenv("MUNIMENT_ENCRYPTION_KEY", "another pass phrase")
+    code, out, err = call("search", "sencha")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    store = findings(call)["store"]
+    assert "the key it was made with" in store["advice"]
+    assert "pass phrase" not in json.dumps(store)

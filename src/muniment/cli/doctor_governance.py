@@ -58,7 +58,7 @@ def _encryption(described: Mapping[str, str]) -> list[Finding]:
     return [] if state is None else [Finding("encryption", "ok", _AT_REST[state])]
 
 
-_AT_REST = {"yes": "the file is encrypted", "no": "none: the file is plain"}
+_AT_REST = {"yes": "the file is encrypted", "no": "none: MUNIMENT_ENCRYPTION_KEY is for a new file"}
 
 
 def _quotas(settings: Settings) -> Finding:

@@ -20,7 +20,10 @@ _ADVICE = (
     ("PostgreSQL cannot be reached", "check that the server runs, and its host and port"),
     ("connection to PostgreSQL failed", "check that the server runs, and its host and port"),
     ("install a newer muniment", "pip install -U muniment; the file was left as it is"),
-    ("or is encrypted", "check the name; an encrypted file needs its key in the settings"),
+    ("or is encrypted", "check the name; an encrypted file needs MUNIMENT_ENCRYPTION_KEY"),
+    ("encryption key does not fit", "set MUNIMENT_ENCRYPTION_KEY to the key it was made with"),
+    ("file is not encrypted", "unset MUNIMENT_ENCRYPTION_KEY, export, import into a new file"),
+    ("without a cipher", "pip uninstall apsw; pip install --force-reinstall apsw-sqlite3mc"),
     ("another application's database", "name another file with --url"),
     ("run reindex", "muniment reindex, or the embedder that the file was made with"),
 )

@@ -245,7 +245,7 @@ class AsyncSQLiteStore:
         """What the store is made of, for a doctor: versions, never names or contents.
 
         `audit_waiting` is the number of records that are not in the log yet, `erasure_pending`
-        (yes or no) whether bytes of an erasure are still to go.
+        whether bytes of an erasure are still to go, `encrypted` whether the file is (yes or no).
         """
         waiting = await self._core.engine.read_async(outbox.count)
         pending = await self._core.engine.read_async(is_pending)
@@ -256,4 +256,5 @@ class AsyncSQLiteStore:
             "ranking": self._core.ranking_name,
             "audit_waiting": str(waiting),
             "erasure_pending": "yes" if pending else "no",
+            "encrypted": "yes" if self._core.engine.encrypted else "no",
         }
