@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -129,6 +130,15 @@ def test_asking_whether_it_is_available_loads_nothing_heavy() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+
+
+def test_the_runtime_leaves_no_note_of_the_machine_in_the_users_home(tmp_path: Path) -> None:
+    code = "from muniment.embedders.local import LocalEmbedder; LocalEmbedder().load()"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    for name in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"):
+        environment.pop(name, None)
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)  # noqa: S603
+    assert list(tmp_path.rglob("*")) == []
 
 
 # The ids are those of the reference tokenizer of all-MiniLM-L6-v2.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from muniment.domain import checks
 from muniment.domain.conversation import ConversationMessage, ConversationRole
 from muniment.domain.frozen import freeze_mapping, thaw
 from muniment.domain.memory import Memory, MemoryType
@@ -32,6 +33,14 @@ MESSAGE_COLUMNS = (
     "message_id, role, content, created_at, token_count, tool_calls_json, tool_call_id,"
     " citations_json, run_id, partial, name"
 )
+
+
+def askable(name: object) -> str:
+    """An id as a parameter; one that no text column can hold becomes one that no row has."""
+    try:
+        return checks.encodable("id", str(name))
+    except ValueError:
+        return ""
 
 
 def micros(instant: datetime) -> int:

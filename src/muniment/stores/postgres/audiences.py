@@ -46,12 +46,6 @@ def user_of(key: str) -> str | None:
     return user
 
 
-def storable(name: object) -> str:
-    """An id as a parameter; one that no text column can hold becomes one that none does."""
-    text = str(name)
-    return "" if "\x00" in text else text.encode("utf-8", "replace").decode()
-
-
 def seen(keys: Sequence[str]) -> dict[str, Any]:
     """The parameters of "what a caller with these audiences sees"."""
     return {"digests": [digest_of(key) for key in keys], "everyone": SHARED in keys}

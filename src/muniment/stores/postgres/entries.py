@@ -28,7 +28,6 @@ from muniment.stores.entries import (
     replacement,
 )
 from muniment.stores.entry_search import EntrySearch, entry_search, within
-from muniment.stores.postgres.audiences import storable
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
 from muniment.stores.postgres.derivations import covered_by, either, seen_by
@@ -36,7 +35,7 @@ from muniment.stores.postgres.importing import import_stream
 from muniment.stores.postgres.realms import by_coverage, chain, parts_of
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.writes import remove_memory, write_memory, write_replacement
-from muniment.stores.rows import Row, memory_of, micros
+from muniment.stores.rows import Row, askable, memory_of, micros
 from muniment.stores.transfer import (
     MAX_BYTES,
     MAX_ENTRIES,
@@ -219,7 +218,7 @@ class PostgresEntries(FileTransfers):
         """The chain of supersessions that the entry is part of, oldest first."""
         realm = realm_key(scope)
         find = by_coverage(realm)
-        found = await self._core.read(realm.tenant, lambda db: chain(db, find, storable(entry_id)))
+        found = await self._core.read(realm.tenant, lambda db: chain(db, find, entry_id))
         if not found:
             raise NotFoundError
         return tuple(map(entry_of, found))
@@ -299,7 +298,7 @@ def _require_entries_alone(include_conversations: bool) -> None:
 
 async def _entries(db: Session, realm: RealmKey, entry_id: str) -> list[tuple[int, Memory]]:
     """The rows of this id that the realm covers, each with its audience, narrowest first."""
-    rows = await db.all("realm_entries", {**parts_of(realm), "id": storable(entry_id)})
+    rows = await db.all("realm_entries", {**parts_of(realm), "id": askable(entry_id)})
     return sorted(
         ((row[0], memory_of(row[1:])) for row in rows), key=lambda pair: pair[1].scope.width
     )

@@ -18,13 +18,13 @@ from muniment.evidence.score import Scored, score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.postgres.asks import Ask, excluded_seqs, hydrate
-from muniment.stores.postgres.audiences import audiences_of, seen, storable, touch
+from muniment.stores.postgres.audiences import audiences_of, seen, touch
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.vectors import Halfvec
 from muniment.stores.postgres.writes import remove_memory, write_fact, write_memory
-from muniment.stores.rows import memory_of, micros
+from muniment.stores.rows import askable, memory_of, micros
 
 _LEAST_COMPARED = 100
 
@@ -52,7 +52,7 @@ class PostgresMemories:
         """The memory of this id, narrowest scope first; None where there is none for `caller`."""
         values = {
             **seen(audiences(caller)),
-            "memory_id": storable(memory_id),
+            "memory_id": askable(memory_id),
             "now": micros(self._core.clock()),
         }
 
@@ -78,7 +78,7 @@ class PostgresMemories:
     ) -> tuple[Memory, ...]:
         """The newest by creation that follow the place `after` (a created_at and an id)."""
         created, memory_id = (None, "") if after is None else (micros(after[0]), after[1])
-        place = {"created": created, "id": storable(memory_id)}
+        place = {"created": created, "id": askable(memory_id)}
         return await self._listed("page_memories", query, place)
 
     async def _listed(
@@ -104,7 +104,7 @@ class PostgresMemories:
         A GLOBAL memory is deleted from its writer's tenant only.
         """
         keys, now = audiences(caller), micros(self._core.clock())
-        values = {**seen(keys), "memory_id": storable(memory_id), "now": now}
+        values = {**seen(keys), "memory_id": askable(memory_id), "now": now}
 
         async def job(change: Change) -> bool:
             places = await change.db.all("memory_place", values)

@@ -9,7 +9,7 @@ from muniment.domain.realm import RealmKey
 from muniment.governance.quotas import Totals
 from muniment.stores.postgres.audiences import seen
 from muniment.stores.postgres.session import Row, Session
-from muniment.stores.rows import memory_of
+from muniment.stores.rows import askable, memory_of
 from muniment.stores.supersession import chronological
 
 Find = Callable[[Session, str, str], Awaitable[list[Row]]]
@@ -38,7 +38,7 @@ def by_coverage(realm: RealmKey) -> Find:
 
 async def chain(session: Session, find: Find, memory_id: str) -> tuple[Memory, ...]:
     """The supersessions around one memory, oldest first; empty where it is not found."""
-    start = sorted(await find(session, "memory_id", memory_id), key=_width)
+    start = sorted(await find(session, "memory_id", askable(memory_id)), key=_width)
     if not start:
         return ()
     audience = start[0][0]

@@ -28,7 +28,7 @@ from muniment.stores.entries import (
     replacement,
 )
 from muniment.stores.entry_search import EntrySearch, entry_search, within
-from muniment.stores.rows import Row, memory_of, micros
+from muniment.stores.rows import Row, askable, memory_of, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.derivations import covered_by, either, seen_by
@@ -211,7 +211,7 @@ class SQLiteEntries(FileTransfers):
         """The chain of supersessions that the entry is part of, oldest first."""
         realm = realm_key(scope)
         find = by_coverage(realm)
-        found = await self._core.engine.read_async(lambda db: chain(db, find, str(entry_id)))
+        found = await self._core.engine.read_async(lambda db: chain(db, find, entry_id))
         if not found:
             raise NotFoundError
         return tuple(map(entry_of, found))
@@ -263,7 +263,7 @@ class SQLiteEntries(FileTransfers):
 
 def _entries(db: apsw.Connection, realm: RealmKey, entry_id: str) -> list[tuple[int, Memory]]:
     """The rows of this id that the realm covers, each with its audience, narrowest first."""
-    values = {**parts_of(realm), "id": str(entry_id)}
+    values = {**parts_of(realm), "id": askable(entry_id)}
     rows = db.execute(covered("realm_entries", realm), values)
     return sorted(
         ((row[0], memory_of(row[1:])) for row in rows), key=lambda pair: pair[1].scope.width

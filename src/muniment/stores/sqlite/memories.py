@@ -18,7 +18,7 @@ from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
-from muniment.stores.rows import memory_of, micros
+from muniment.stores.rows import askable, memory_of, micros
 from muniment.stores.sqlite.asks import Ask, excluded_seqs, hydrate
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
@@ -58,7 +58,7 @@ class SQLiteMemories:
         keys, now = audiences(caller), micros(self._core.clock())
 
         def job(db: apsw.Connection) -> Memory | None:
-            rows = list(db.execute(SQL["get_memory"], (str(memory_id), json_list(keys), now)))
+            rows = list(db.execute(SQL["get_memory"], (askable(memory_id), json_list(keys), now)))
             found = sorted(map(memory_of, rows), key=lambda memory: memory.scope.width)
             return found[0] if found else None
 
@@ -99,7 +99,7 @@ class SQLiteMemories:
         keys = audiences(caller)
 
         def job(change: Change) -> bool:
-            db, values = change.db, (str(memory_id), json_list(keys), micros(change.now))
+            db, values = change.db, (askable(memory_id), json_list(keys), micros(change.now))
             places = {row[0]: row[1] for row in db.execute(SQL["memory_place"], values)}
             held = [each.id for each in audiences_of(db, keys) if each.id in places]
             if not held:

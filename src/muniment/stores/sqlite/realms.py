@@ -9,7 +9,7 @@ import apsw
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
 from muniment.governance.quotas import Totals
-from muniment.stores.rows import Row, memory_of
+from muniment.stores.rows import Row, askable, memory_of
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL, covered
 from muniment.stores.supersession import chronological
@@ -39,7 +39,7 @@ def by_coverage(realm: RealmKey) -> Find:
 
 def chain(db: apsw.Connection, find: Find, memory_id: str) -> tuple[Memory, ...]:
     """The supersessions around one memory, oldest first; empty where it is not found."""
-    start = sorted(find(db, "memory_id", memory_id), key=_width)
+    start = sorted(find(db, "memory_id", askable(memory_id)), key=_width)
     if not start:
         return ()
     audience = start[0][0]

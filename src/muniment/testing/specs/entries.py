@@ -129,6 +129,18 @@ async def a_foreign_id_is_answered_like_an_unknown_one(kit: Kit) -> None:
 
 
 @entries
+async def an_id_that_no_store_can_hold_is_an_unknown_one(kit: Kit) -> None:
+    await kit.entries.add(ANA, "zebra")
+    for name in ("mem_\ud800", "mem_\x00", "", "x" * 100_000):
+        await refused(NotFoundError, kit.entries.get(ANA, name))
+        await refused(NotFoundError, kit.entries.supersede(ANA, name, "mine now"))
+        await refused(NotFoundError, kit.entries.history(ANA, name))
+        assert await kit.entries.forget(ANA, [name]) == 0
+        await refused(InvalidEntryError, kit.entries.add(ANA, "text", derived_from=[name]))
+    assert await kit.hits(ANA, "zebra") == ["zebra"]
+
+
+@entries
 async def nothing_but_a_realm_is_a_realm(kit: Kit) -> None:
     for wrong in ("tenant=acme", None, {"tenant": "acme"}, RealmKey("acme"), object()):
         realm: Any = wrong

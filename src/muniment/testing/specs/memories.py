@@ -80,6 +80,15 @@ async def a_foreign_id_is_answered_like_an_unknown_one(kit: Kit) -> None:
 
 
 @spec(Capability.MEMORIES)
+async def an_id_that_no_store_can_hold_is_an_unknown_one(kit: Kit) -> None:
+    await kit.save(ANA, "of ana", "m1")
+    for name in ("m1\ud800", "m1\x00", "", "x" * 100_000):
+        assert await kit.memories.get(ANA, name) is None
+        assert await kit.memories.delete(ANA, name) is False
+    assert await kit.found(ANA) == ["of ana"]
+
+
+@spec(Capability.MEMORIES)
 async def names_match_exactly_and_a_wild_card_is_a_character(kit: Kit) -> None:
     tenants = ["acme", "acme-corp", "acme_", "acm%", "ACME", "*", "acm?", "acme'--", 'a"', "a\\"]
     for tenant in tenants:
