@@ -302,6 +302,23 @@ async def test_a_log_that_fills_up_after_the_commit_gets_its_records_later_and_o
     assert disagreements(path, log) == []
 
 
+async def test_a_log_that_stays_full_takes_no_second_write_until_it_has_the_first(
+    path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with AsyncSQLiteStore(path, audit=log) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(HeldLog, "append", _no_space)
+            await store.memories.save(_fact("first"))  # it was durable before the log failed
+            for name in ("second", "third"):
+                with pytest.raises(AuditError, match="No space left"):
+                    await store.memories.save(_fact(name))
+            assert await store.memories.delete(ANA, "first")
+            assert await store.memories.get(ANA, "second") is None
+        await store.memories.save(_fact("fourth"))
+    assert [name for _, name in _events(log)] == ["first", "first", "fourth"]
+    assert disagreements(path, log) == []
+
+
 async def test_a_mark_that_fails_after_the_append_repeats_no_record(
     path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,9 +59,11 @@ class Outbox:
     def fault(self, db: apsw.Connection) -> AuditError | None:
         """Why the log could take no record now; None where it can."""
         error = self._unfit(db)
-        # What waits may complete the line that a killed process left torn.
-        if error is not None and _ids(db) and self._drained(db) is None:
-            error = self._unfit(db)
+        # What waits may complete the line that a killed process left torn; and a log that is
+        # sound, but took no record after the last change, is asked again before the next one.
+        if self._own or (error is not None and _ids(db)):
+            stopped = self._drained(db)
+            error = self._unfit(db) if stopped is None else error or AuditError(str(stopped))
         return error
 
     def drain(self, db: apsw.Connection) -> bool:
