@@ -172,7 +172,7 @@ def _pooled(states: Floats, mask: Floats) -> Floats:
 def _session(weights: bytes, threads: int) -> Callable[..., Floats]:
     # Read when it is imported: the runtime otherwise notes the machine in the user's cache
     # directory, and sends that to its maker.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    os.putenv("ORT_DISABLE_TELEMETRY", "1")
     runtime: Any = import_module("onnxruntime")  # it has no types
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
