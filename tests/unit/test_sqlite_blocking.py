@@ -20,6 +20,7 @@ from muniment import (
     FileInTheWayError,
     ImportResult,
     InvalidEntryError,
+    MemoryConfigurationError,
     MemoryStoreError,
     NotFoundError,
     QuotaExceededError,
@@ -188,6 +189,19 @@ def _file(*entries: dict[str, Any]) -> io.BytesIO:
 
 
 # -- files ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\ud800"])
+def test_a_path_that_names_no_file_is_a_clear_error_and_makes_nothing(
+    tmp_path: Path, name: str
+) -> None:
+    with SQLiteStore() as store:
+        for verb in (store.export_file, store.import_file):
+            with pytest.raises(MemoryStoreError, match="path: must be the name of a file"):
+                verb(ANA, f"{tmp_path}/{name}")
+    with pytest.raises(MemoryConfigurationError, match="path: must not hold"):
+        SQLiteStore(f"{tmp_path}/{name}")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_exported_file_is_private_and_never_overwrites(path: Path, tmp_path: Path) -> None:

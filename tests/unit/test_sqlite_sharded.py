@@ -39,6 +39,13 @@ def _databases(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.db"))
 
 
+def test_a_directory_that_is_a_file_is_a_clear_error(folder: Path) -> None:
+    folder.write_text("taken")
+    with pytest.raises(MemoryStoreError, match="File exists"):
+        ShardedStore(folder)
+    assert folder.read_text() == "taken"
+
+
 def test_each_tenant_has_a_private_file_whose_name_tells_nothing(folder: Path) -> None:
     with ShardedStore(folder) as store:
         for tenant in ("acme", "ACME", "acme_", "id:ü-日本"):

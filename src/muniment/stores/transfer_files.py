@@ -68,7 +68,8 @@ class FileTransfers(ABC):
         max_bytes: int = MAX_BYTES,
     ) -> ImportResult:
         """`import_stream` of a file; MemoryStoreError where it cannot be read."""
-        with _file_errors("read"), open(path, "rb") as stream:  # noqa: ASYNC230 - a local file
+        source = _named(path)
+        with _file_errors("read"), open(source, "rb") as stream:  # noqa: ASYNC230 - a local file
             return await self.import_stream(
                 scope,
                 stream,
@@ -97,7 +98,7 @@ class FileTransfers(ABC):
 @contextmanager
 def new_file(path: str | Path) -> Iterator[BinaryIO]:
     """A stream to what becomes the file `path` at the end of the block, or nothing on an error."""
-    target = Path(path)
+    target = _named(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with _file_errors("written"):
         if os.path.lexists(target):
@@ -111,6 +112,16 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
             os.link(draft, target)  # unlike a renaming, this never replaces a file
         finally:
             os.unlink(draft)
+
+
+def _named(path: str | Path) -> Path:
+    named = Path(path)
+    try:
+        if named.name and b"\0" not in os.fsencode(named):
+            return named
+    except UnicodeEncodeError:
+        pass
+    raise MemoryStoreError("path: must be the name of a file")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import apsw
 
+from muniment.domain.checks import encodable
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.stores.driven import Finished, in_thread
 from muniment.stores.sqlite.connections import (
@@ -37,6 +38,14 @@ Answer = TypeVar("Answer")
 _READERS = 4
 
 
+def _checked(path: str | Path) -> str:
+    """The path as SQLite takes it, refused before anything is made under a part of it."""
+    try:
+        return encodable("path", str(path))
+    except ValueError as error:
+        raise MemoryConfigurationError(str(error)) from None
+
+
 class Engine:
     """Runs jobs on a SQLite file. Raises MemoryStoreError for what SQLite reports.
 
@@ -54,7 +63,7 @@ class Engine:
     ) -> None:
         if synchronous not in SYNCHRONOUS:
             raise MemoryConfigurationError(f"synchronous: must be one of {', '.join(SYNCHRONOUS)}")
-        self._path = str(path)
+        self._path = _checked(path)
         self._encryption = None if encryption_key is None else Encryption(encryption_key)
         if self._encryption is not None and self._path == IN_MEMORY:
             raise MemoryConfigurationError("encryption_key: a store in memory has no file")

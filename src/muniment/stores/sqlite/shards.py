@@ -16,6 +16,7 @@ from pathlib import Path
 
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.stores.sqlite.blocking import SQLiteStore
+from muniment.stores.sqlite.errors import store_errors
 
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 _PRIVATE = 0o700
@@ -45,7 +46,8 @@ class Shards:
         self._shards: OrderedDict[str, _Shard] = OrderedDict()
         self._changed = threading.Condition()
         self._closed = False
-        _make_private(folder)
+        with store_errors():
+            _make_private(folder)
 
     def path(self, tenant: str) -> Path:
         """The tenant's file, named by a hash, so that any tenant's name can be one."""
