@@ -190,6 +190,7 @@ def _lock_away(path: Path) -> None:
 def _overwrite(path: Path) -> None:
     size = int(apsw.Connection(str(path)).execute("PRAGMA page_size").get)
     content = bytearray(path.read_bytes())
-    for page in range(len(content) // size // 2, len(content) // size):
-        content[page * size : page * size + 64] = b"\xff" * 64
+    for start in range(size, len(content), size):
+        if b"zebra" in content[start : start + size]:
+            content[start : start + 64] = b"\xff" * 64
     path.write_bytes(content)

@@ -61,7 +61,8 @@ def test_what_was_exported_is_imported_elsewhere(stored: Call, tmp_path: Path) -
     assert stat.S_IMODE((tmp_path / "ana.jsonl").stat().st_mode) == 0o600
     other = ("--url", "sqlite:///other.db", *ANA)
     result = document(stored, "import", "ana.jsonl", *other)
-    assert result == {"imported": 2, "skipped_duplicates": 0, "dropped_links": 0}
+    counted = dict.fromkeys(("skipped_duplicates", "dropped_links", "sessions", "messages"), 0)
+    assert result == {"imported": 2, **counted}
     entries = document(stored, "export", *other)["entries"]
     assert [entry["text"] for entry in entries] == ["Ana drinks sencha.", "Ana drinks cocoa."]
     assert {entry["trust"] for entry in entries} == {"untrusted"}
