@@ -81,6 +81,8 @@ _READ_ONLY = """
         print(await refused(store.memories.save(fact("after"))))
         print(await refused(store.erase(Scope("acme"))))
         print(await store.count(Scope("acme")))
+        print(len(await store.entries.search(Scope("acme"), "zebra")))
+    print("closed")
 """
 # Root may write whatever the file's mode says. Everything is imported before, while it may be.
 _AS_NOBODY = """
@@ -161,8 +163,10 @@ async def test_a_read_only_file_can_be_read_and_says_so_to_a_write(path: Path) -
     async with AsyncSQLiteStore(path) as store:
         await store.memories.save(_fact("before", "the zebra sleeps"))
     _lock_away(path)
-    before, found, refused, not_erased, count = _said(_child(_READ_ONLY, path, before=_AS_NOBODY))
-    assert (before, found, count) == ("the zebra sleeps", "1", "1")
+    said = _said(_child(_READ_ONLY, path, before=_AS_NOBODY))
+    before, found, refused, not_erased, count, served, closed = said
+    assert (before, found, count, served) == ("the zebra sleeps", "1", "1", "1")
+    assert closed == "closed"  # what that search served could not be noted: no reason to fail
     assert refused == "the database file is read-only; nothing was changed"
     assert not_erased == refused
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
+from muniment.errors import MemoryStoreError
 from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance.audit import AuditLog
 from muniment.governance.audit_verification import VerifyResult
@@ -38,6 +40,9 @@ from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.service import SQLiteService
 from muniment.stores.sqlite.totals import served_on
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
+
+
+_log = logging.getLogger(__name__)
 
 
 class AsyncSQLiteStore:
@@ -113,9 +118,15 @@ class AsyncSQLiteStore:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Finish queued work and close the file."""
+        """Finish queued work and close the file.
+
+        What searches served since the last write is given up, with a WARNING, where the file
+        takes no write.
+        """
         try:
             await self._core.store_served()
+        except MemoryStoreError as error:
+            _log.warning("the last figures of usage were not stored: %s", error)
         finally:
             await in_thread(self._core.engine.close)
 
