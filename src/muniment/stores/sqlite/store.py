@@ -41,7 +41,6 @@ from muniment.stores.sqlite.service import SQLiteService
 from muniment.stores.sqlite.totals import served_on
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
 
-
 _log = logging.getLogger(__name__)
 
 
