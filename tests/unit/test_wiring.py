@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -218,6 +219,14 @@ async def test_a_url_that_names_no_store_is_refused_without_repeating_it(url: st
         async with open_memory(url, embedder=None):
             pass
     assert "hush" not in str(refused.value)
+
+
+async def test_a_key_in_a_url_is_refused_before_a_file_has_its_name(tmp_path: Path) -> None:
+    with pytest.raises(MemoryConfigurationError, match="question mark") as refused:
+        async with open_memory(f"sqlite:///{tmp_path / 'm.db'}?key=hush", embedder=None):
+            pass
+    assert "hush" not in str(refused.value)
+    assert not os.listdir(tmp_path)
 
 
 async def test_an_unknown_embedder_or_model_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 
 from muniment.domain.scope import MemoryScope
 
@@ -16,3 +17,8 @@ def content_hash(content: str, scope: MemoryScope) -> str:
     """SHA-256 over the scope's value, a newline and the normalized content, as hex."""
     text = f"{MemoryScope(scope).value}\n{normalize_content(content)}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def says_something(text: str) -> bool:
+    """Whether anything visible is left without white space, control and zero-width characters."""
+    return any(unicodedata.category(char)[0] not in "CZ" for char in text)

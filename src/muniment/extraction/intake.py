@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from muniment.context.policy import MemoryPolicy
+from muniment.domain.content import says_something
 from muniment.domain.memory import Memory
 from muniment.domain.trust import Trust
 from muniment.extraction.counts import ExtractionCounts
@@ -18,7 +19,6 @@ from muniment.extraction.scoping import clamp_importance, read_type, written_sco
 from muniment.extraction.secrets import holds_secret
 from muniment.extraction.storing import FactWriter
 from muniment.extraction.supersession import Replacement, replacement
-from muniment.extraction.transcript import says_something
 from muniment.ports import MemoryRepository
 from muniment.replies import ExtractedFact
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 
+from muniment.domain.content import says_something
 from muniment.domain.conversation import ConversationMessage, ConversationRole, is_complete_reply
 
 MAX_MESSAGE_CHARACTERS = 6_000
 MAX_TRANSCRIPT_CHARACTERS = 30_000
 _GAP = " [...] "
-
-
-def says_something(text: str) -> bool:
-    """Whether anything visible is left without white space, control and zero-width characters."""
-    return any(unicodedata.category(char)[0] not in "CZ" for char in text)
 
 
 def spoken_messages(messages: Iterable[ConversationMessage]) -> tuple[ConversationMessage, ...]:

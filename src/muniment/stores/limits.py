@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from muniment.domain import checks
+from muniment.domain.content import says_something
 from muniment.domain.frozen import thaw
 from muniment.domain.memory import Memory
 from muniment.domain.owner import with_user
@@ -63,11 +64,14 @@ class Limits:
 def checked_memory(memory: Memory, max_text_bytes: int = MAX_TEXT_BYTES) -> tuple[str, Memory]:
     """The memory's audience, and the memory as it is stored: with its user filled in.
 
-    MemoryScopeError where the owner lacks a field of the scope; InvalidEntryError over a limit.
+    MemoryScopeError where the owner lacks a field of the scope; InvalidEntryError over a limit,
+    or for a text with nothing visible in it.
     """
     key = audience_key(memory.scope, memory.owner)
     if key is None:
         raise MemoryScopeError(f"the owner lacks a field that scope {memory.scope.value} needs")
+    if not says_something(memory.content):
+        raise InvalidEntryError("content: must hold something visible")
     if len(memory.content.encode()) > max_text_bytes:
         raise InvalidEntryError(f"content: must have at most {max_text_bytes} bytes")
     check_metadata(memory.metadata)

@@ -120,11 +120,12 @@ def _lines(stream: BinaryIO, taking: Intake) -> Iterator[tuple[int, bytes]]:
 
 def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> dict[bool, int]:
     """The number of entries (True) and of lines of conversations (False) promised."""
+    _, first = next(lines, (1, b""))
     try:
-        head = _object(next(lines, (1, b""))[1])
+        head = _object(first)
         if head.get("format") != FORMAT:
             raise ValueError(f"must be a header with format {FORMAT}")
-        if head.get("version") != VERSION or isinstance(head["version"], bool):
+        if head.get("version") != VERSION or type(head["version"]) is not int:
             raise ValueError(f"version: must be {VERSION}")
         most = taking.max_entries
         count = checks.whole("count", head.get("count"), low=0, high=most)

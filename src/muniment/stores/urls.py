@@ -37,6 +37,10 @@ def store_of(
         raise MemoryConfigurationError(
             f"url: must look like {_SQLITE}FILE, postgresql://HOST/DATABASE or {_IN_MEMORY}"
         )
+    if "?" in path:  # a key written there would be a plain file's name
+        raise MemoryConfigurationError(
+            "url: must not hold a question mark: options and keys are settings of their own"
+        )
     from muniment.stores.sqlite import AsyncSQLiteStore
 
     return AsyncSQLiteStore(path, **options, encryption_key=encryption_key)

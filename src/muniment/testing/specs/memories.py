@@ -224,6 +224,13 @@ async def text_and_metadata_over_the_limit_are_refused(kit: Kit) -> None:
 
 
 @spec(Capability.MEMORIES)
+async def a_text_that_shows_nothing_is_refused(kit: Kit) -> None:
+    for text in ("\u200b", "\u200d \ufeff", "\u202e\u202c"):
+        await refused(InvalidEntryError, kit.save(ANA, text, "m1"))
+    assert await kit.memories.get(ANA, "m1") is None
+
+
+@spec(Capability.MEMORIES)
 async def hostile_text_is_found_again_by_its_exact_words(kit: Kit) -> None:
     texts = [
         '" OR * NEAR( a-b ) : ^ zebra1', "'; DROP TABLE memory; -- zebra2", "\u202ezebra3\u202c",
