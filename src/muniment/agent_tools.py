@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from muniment.context.policy import MemoryPolicy
 from muniment.context.recall import MemoryRecall
-from muniment.domain.content import content_hash
+from muniment.domain.content import content_hash, says_something
 from muniment.domain.identifiers import new_memory_id
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, scope_query_owner, with_user
@@ -27,7 +27,6 @@ from muniment.errors import InvalidEntryError, MemoryScopeError
 from muniment.extraction.dedup import Restatements
 from muniment.extraction.secrets import holds_secret
 from muniment.extraction.storing import FactWriter
-from muniment.extraction.transcript import says_something
 from muniment.ports import MemoryEmbedder, MemoryIndex, MemoryRepository
 
 TOOL_SOURCE = "agent_tool"
