@@ -102,9 +102,8 @@ AUDIT = (
     Mutation(
         "Audit: a living process takes in a killed one's torn line before it refuses",
         _OUTBOX,
-        "        if error is not None and _ids(db) and self._drained(db) is None:\n"
-        "            error = self._unfit(db)\n",
-        "",
+        "if self._own or (error is not None and _ids(db)):",
+        "if self._own:",
         _LIVING,
     ),
     Mutation(
