@@ -20,7 +20,6 @@ from muniment.cli.progress import Advance, progress
 from muniment.cli.running import with_store
 from muniment.cli.values import choice
 from muniment.domain.trust import Trust
-from muniment.stores.entry_face import Transfers
 from muniment.stores.transfer import ImportResult
 from muniment.stores.transfer_files import new_file
 
@@ -62,7 +61,7 @@ def export(
             progress("Exporting", total=total, silent=as_json or mixed) as seen,
         ):
             counting = cast(BinaryIO, _Counting(stream, seen))
-            return await cast(Transfers, store.entries).export_stream(realm, counting)
+            return await store.entries.export_stream(realm, counting)
 
     count = with_store(url, work)
     if as_json:
@@ -120,7 +119,7 @@ def import_(
 
     async def work(store: AsyncStore) -> ImportResult:
         with _read(file, silent=as_json) as stream:
-            return await cast(Transfers, store.entries).import_stream(
+            return await store.entries.import_stream(
                 realm,
                 stream,
                 max_trust=trust,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.memory import Memory, MemoryType
@@ -29,7 +29,7 @@ from muniment.ports import (
     ServiceRecords,
     WorkingMemoryStore,
 )
-from muniment.stores.entry_face import Entries, Transfers
+from muniment.stores.entry_face import Entries
 from muniment.stores.erasure import ErasureResult
 from muniment.testing.doubles import ManualClock
 
@@ -113,11 +113,6 @@ class Kit:
     def entries(self) -> Entries:
         """The realm face."""
         return self.store.entries
-
-    @property
-    def transfers(self) -> Transfers:
-        """The realm face, of a store that exports and imports."""
-        return cast(Transfers, self.store.entries)
 
     async def hits(self, realm: Scope, query: str, **fields: Any) -> list[str]:
         """The texts that a search by realm answers, in order."""

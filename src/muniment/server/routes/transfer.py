@@ -19,7 +19,6 @@ from muniment.server.problems import Problem
 from muniment.server.routes.documented import SIGNED, problems
 from muniment.server.services import Serving
 from muniment.server.values import Identifier
-from muniment.stores.entry_face import Transfers
 
 router = APIRouter(prefix="/v1/memory", tags=["governance"])
 
@@ -57,7 +56,7 @@ async def export(services: Serving, caller: Admin, body: ExportRequest) -> Respo
     whose = MemoryOwner(caller.tenant, user_id=body.user_id, session_id=body.session_id)
     pipe = Pipe()
     stream = cast(BinaryIO, pipe)
-    entries = cast(Transfers, services.memory.store.entries)
+    entries = services.memory.store.entries
     writer = services.runs.start(entries.export_stream(whose, stream))
     chunks = pipe.chunks(writer)
     first = await anext(chunks)  # an export that fails at once is an error and no empty file
@@ -84,7 +83,7 @@ async def import_(
     if _ONE_AT_A_TIME.locked():
         raise Problem(503, "importing", "another import is under way", retry_after=5)
     async with _ONE_AT_A_TIME:
-        entries = cast(Transfers, services.memory.store.entries)
+        entries = services.memory.store.entries
         done = await entries.import_stream(
             MemoryOwner(caller.tenant, user_id=user_id),
             await _body(request),

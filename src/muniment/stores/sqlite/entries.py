@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 import apsw
 
-from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
-from muniment.domain.trust import Trust
 from muniment.errors import NotFoundError
 from muniment.evidence.score import Scored, score
-from muniment.evidence.vectors import unpack_vector
-from muniment.stores.entries import (
-    DEFAULT_IMPORTANCE,
-    DEFAULT_KIND,
-    DEFAULT_SOURCE,
-    MemoryEntry,
-    SearchHit,
-    checked_entry,
-    entry_ids,
-    entry_of,
-    new_entry,
-    replacement,
-)
-from muniment.stores.entry_search import EntrySearch, entry_search, within
-from muniment.stores.rows import Row, askable, memory_of, micros
+from muniment.stores.entries import SearchHit
+from muniment.stores.entry_face import Entries, Replacing
+from muniment.stores.entry_search import EntrySearch, within
+from muniment.stores.rows import askable, memory_of, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.derivations import covered_by, either, seen_by
@@ -38,105 +25,46 @@ from muniment.stores.sqlite.importing import import_stream
 from muniment.stores.sqlite.realms import by_coverage, chain, parts_of
 from muniment.stores.sqlite.statements import covered
 from muniment.stores.sqlite.writes import remove_memory, write_memory, write_replacement
-from muniment.stores.transfer import (
-    MAX_BYTES,
-    MAX_ENTRIES,
-    ImportResult,
-    exported,
-    intake,
-)
-from muniment.stores.transfer_files import FileTransfers
+from muniment.stores.transfer import ImportResult, Intake
 
 _PAGE = 500
 
 
-class SQLiteEntries(FileTransfers):
-    """Entries by realm. A realm is a Scope, or an owner; every query filters by it.
-
-    Raises ScopeError for a malformed realm, InvalidEntryError for what breaks a rule (nothing is
-    stored then) and NotFoundError for an id that the realm does not cover.
-    """
+class SQLiteEntries(Entries):
+    """Entries by realm in SQLite; see `muniment.stores.entry_face.Entries`."""
 
     def __init__(self, core: Core) -> None:
+        super().__init__(core, core.embedder)
         self._core = core
 
-    async def add(
-        self,
-        scope: Scope | MemoryOwner,
-        text: str,
-        *,
-        kind: MemoryType | str = DEFAULT_KIND,
-        trust: Trust | str = Trust.UNTRUSTED,
-        source: str = DEFAULT_SOURCE,
-        importance: float = DEFAULT_IMPORTANCE,
-        expires_at: datetime | None = None,
-        derived_from: Sequence[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> MemoryEntry:
-        """Store an entry under a new id; `importance` is 0..1, at most 100 `derived_from` ids."""
+    async def export_stream(
+        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
+    ) -> int:
+        """Write every entry of the realm as JSON Lines; see `FileTransfers.export_stream`."""
         realm = realm_key(scope)
-        memory = new_entry(
-            realm,
-            text,
-            kind=kind,
-            trust=trust,
-            source=source,
-            importance=importance,
-            now=self._core.clock(),
-            expires_at=expires_at,
-            derived_from=derived_from,
-            metadata=metadata,
+        return await self._core.engine.read_async(
+            lambda db: write_export(db, realm, stream, talks=include_conversations)
         )
-        key = checked_entry(memory, self._core.limits.max_text_bytes)
+
+    async def _insert(
+        self, realm: RealmKey, key: str, memory: Memory, vector: bytes | None
+    ) -> Memory:
         sources = either(covered_by(realm), seen_by(memory.owner))
-        made = await self._core.embedder.one(memory.content)
 
         def job(change: Change) -> Memory:
-            (vector,) = self._core.admit(change.db, [made])
-            return write_memory(change, key, memory, vector=vector, sources=sources)
+            (admitted,) = self._core.admit(change.db, [vector])
+            return write_memory(change, key, memory, vector=admitted, sources=sources)
 
-        return entry_of(await self._core.change(job))
+        return await self._core.change(job)
 
-    async def get(self, scope: Scope | MemoryOwner, entry_id: str) -> MemoryEntry:
-        """The entry of this id, expired or not; of several the one of the narrowest scope."""
-        realm = realm_key(scope)
+    async def _entry(self, realm: RealmKey, entry_id: str) -> Memory:
         found = await self._core.engine.read_async(lambda db: _found(db, realm, entry_id))
-        return entry_of(found[0][1])
+        return found[0][1]
 
-    async def search(
-        self,
-        scope: Scope | MemoryOwner,
-        query: str,
-        *,
-        k: int = 5,
-        kinds: Sequence[MemoryType | str] | None = None,
-        min_trust: Trust | str | None = None,
-        include_superseded: bool = False,
-        include_expired: bool = False,
-        max_tokens: int | None = None,
+    async def _hits(
+        self, realm: RealmKey, search: EntrySearch, asked: Sequence[float] | None
     ) -> list[SearchHit]:
-        """The best entries for plain words, at most 50; words past the 32nd are ignored.
-
-        `max_tokens` bounds what is returned: an entry that does not fit is skipped and the next
-        tried. InvalidEntryError for a query of more than 1000 bytes.
-        """
-        realm = realm_key(scope)
-        search = entry_search(
-            query,
-            k=k,
-            kinds=kinds,
-            min_trust=min_trust,
-            include_superseded=include_superseded,
-            include_expired=include_expired,
-            max_tokens=max_tokens,
-            most=self._core.limits.max_results,
-        )
-        return [] if search.hopeless else await self._found(realm, search)
-
-    async def _found(self, realm: RealmKey, search: EntrySearch) -> list[SearchHit]:
         core, now = self._core, micros(self._core.clock())
-        made = await core.embedder.one(search.text)
-        asked = None if made is None else unpack_vector(made).tolist()
 
         def job(db: apsw.Connection) -> list[SearchHit]:
             embedding = core.comparable(db, asked)
@@ -150,114 +78,44 @@ class SQLiteEntries(FileTransfers):
                 )
             return within(_hydrated(db, realm, search, ranked, now), search, core.limits.count)
 
-        hits = await core.engine.read_async(job)
-        tokens = sum(core.limits.count(hit.entry.text) for hit in hits)
-        core.served.note(realm.tenant, len(hits), tokens)
-        return hits
+        return await core.engine.read_async(job)
 
-    async def supersede(
-        self,
-        scope: Scope | MemoryOwner,
-        entry_id: str,
-        text: str,
-        *,
-        kind: MemoryType | str | None = None,
-        source: str = DEFAULT_SOURCE,
-        trust: Trust | str = Trust.UNTRUSTED,
-        importance: float | None = None,
-        expires_at: datetime | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> MemoryEntry:
-        """Store what takes an entry's place, in the same realm; the old one is kept and linked.
-
-        What is None stays as it was. InvalidEntryError for an entry that was superseded before.
-        """
-        realm, limit = realm_key(scope), self._core.limits.max_text_bytes
-        made = await self._core.embedder.one(text) if isinstance(text, str) else None
-
+    async def _replace(
+        self, realm: RealmKey, entry_id: str, replacing: Replacing, vector: bytes | None
+    ) -> Memory:
         def job(change: Change) -> Memory:
             old = _found(change.db, realm, entry_id)[0][1]
-            new = replacement(
-                old,
-                text,
-                kind=kind,
-                source=source,
-                trust=trust,
-                importance=importance,
-                expires_at=expires_at,
-                metadata=metadata,
-                now=change.now,
-            )
-            (vector,) = self._core.admit(change.db, [made])
-            return write_replacement(change, checked_entry(new, limit), old, new, vector=vector)
+            key, new = replacing(old, change.now)
+            (admitted,) = self._core.admit(change.db, [vector])
+            return write_replacement(change, key, old, new, vector=admitted)
 
-        return entry_of(await self._core.change(job))
+        return await self._core.change(job)
 
-    async def forget(self, scope: Scope | MemoryOwner, ids: Iterable[str]) -> int:
-        """Delete entries, at most 1000 ids; how many. What one had replaced is current again."""
-        realm, wanted = realm_key(scope), entry_ids(ids)
-
+    async def _remove(self, realm: RealmKey, ids: Sequence[str]) -> int:
         def job(change: Change) -> int:
             gone = 0
-            for entry_id in wanted:
+            for entry_id in ids:
                 for audience, memory in _entries(change.db, realm, entry_id):
                     remove_memory(change, audience, memory.memory_id)
                     gone += 1
             return gone
 
-        return await self._core.change(job, may_wait=True) if wanted else 0
+        return await self._core.change(job, may_wait=True)
 
-    async def history(self, scope: Scope | MemoryOwner, entry_id: str) -> tuple[MemoryEntry, ...]:
-        """The chain of supersessions that the entry is part of, oldest first."""
-        realm = realm_key(scope)
+    async def _chain(self, realm: RealmKey, entry_id: str) -> tuple[Memory, ...]:
         find = by_coverage(realm)
-        found = await self._core.engine.read_async(lambda db: chain(db, find, entry_id))
-        if not found:
-            raise NotFoundError
-        return tuple(map(entry_of, found))
+        return await self._core.engine.read_async(lambda db: chain(db, find, entry_id))
 
-    async def export(self, scope: Scope | MemoryOwner) -> AsyncIterator[dict[str, Any]]:
-        """Every entry of the realm, superseded and expired ones too, in order of arrival."""
-        realm, after = realm_key(scope), 0
-        while rows := await self._core.engine.read_async(_page(realm, after)):
-            for row in rows:
-                yield exported(memory_of(row[1:]))
-            after = rows[-1][0]
+    async def _page(self, realm: RealmKey, after: int) -> Sequence[tuple[int, Memory]]:
+        values = {**parts_of(realm), "after": after, "limit": _PAGE}
 
-    async def export_stream(
-        self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
-    ) -> int:
-        """Write every entry of the realm as JSON Lines; see `FileTransfers.export_stream`."""
-        realm = realm_key(scope)
-        return await self._core.engine.read_async(
-            lambda db: write_export(db, realm, stream, talks=include_conversations)
-        )
+        def job(db: apsw.Connection) -> list[tuple[int, Memory]]:
+            rows = db.execute(covered("export_entries", realm), values)
+            return [(row[0], memory_of(row[1:])) for row in rows]
 
-    async def import_stream(
-        self,
-        scope: Scope | MemoryOwner,
-        stream: BinaryIO,
-        *,
-        max_trust: Trust | str = Trust.UNTRUSTED,
-        rescope: bool = False,
-        skip_duplicates: bool = True,
-        shared: bool = False,
-        include_conversations: bool = False,
-        max_entries: int = MAX_ENTRIES,
-        max_bytes: int = MAX_BYTES,
-    ) -> ImportResult:
-        """Store a file's entries, all or none; see `FileTransfers.import_stream`."""
-        taking = intake(
-            realm_key(scope),
-            max_trust=max_trust,
-            rescope=rescope,
-            skip_duplicates=skip_duplicates,
-            shared=shared,
-            include_conversations=include_conversations,
-            max_entries=max_entries,
-            max_bytes=max_bytes,
-            max_text_bytes=self._core.limits.max_text_bytes,
-        )
+        return await self._core.engine.read_async(job)
+
+    async def _take(self, stream: BinaryIO, taking: Intake) -> ImportResult:
         return await import_stream(self._core, stream, taking)
 
 
@@ -297,12 +155,3 @@ def _hydrated(
         for hit in part:
             if hit.key in rows:
                 yield rows[hit.key], hit.relevance
-
-
-def _page(realm: RealmKey, after: int) -> Any:
-    values = {**parts_of(realm), "after": after, "limit": _PAGE}
-
-    def job(db: apsw.Connection) -> list[Row]:
-        return db.execute(covered("export_entries", realm), values).fetchall()
-
-    return job

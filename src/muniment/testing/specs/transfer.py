@@ -37,7 +37,7 @@ def file(*lines: dict[str, Any] | bytes, count: int | None = None) -> io.BytesIO
 
 async def written(kit: Kit, realm: Scope | MemoryOwner) -> bytes:
     out = io.BytesIO()
-    await kit.transfers.export_stream(realm, out)
+    await kit.entries.export_stream(realm, out)
     return out.getvalue()
 
 
@@ -84,7 +84,7 @@ async def export_wipe_import_and_export_is_the_same_but_for_the_ids(kit: Kit) ->
     await _fill(kit)
     before = await written(kit, ACME)
     await kit.store.erase(ACME)
-    result = await kit.transfers.import_stream(ACME, io.BytesIO(before), max_trust="owner")
+    result = await kit.entries.import_stream(ACME, io.BytesIO(before), max_trust="owner")
     assert result == ImportResult(10, 0, 0)
     after = await written(kit, ACME)
     assert without_ids(after) == without_ids(before)
@@ -105,13 +105,34 @@ async def the_header_counts_and_every_line_is_an_entry(kit: Kit) -> None:
     assert (await written(kit, Scope("nobody"))).count(b"\n") == 1
 
 
+class _Pipe(io.BytesIO):
+    """A stream that goes on only, as a pipe does."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        raise io.UnsupportedOperation
+
+
+@transfer
+async def an_export_goes_on_where_its_stream_is_and_into_a_pipe_too(kit: Kit) -> None:
+    await kit.entries.add(ANA, "zebra")
+    stream, pipe = io.BytesIO(), _Pipe()
+    stream.write(b"before\n")
+    await kit.entries.export_stream(ANA, stream)
+    await kit.entries.export_stream(ANA, pipe)
+    assert stream.getvalue() == b"before\n" + pipe.getvalue()
+    assert pipe.getvalue().count(b"\n") == 2
+
+
 @transfer
 async def importing_again_stores_nothing_twice(kit: Kit) -> None:
     await _fill(kit)
     data = await written(kit, ACME)
-    again = await kit.transfers.import_stream(ACME, io.BytesIO(data), max_trust="owner")
+    again = await kit.entries.import_stream(ACME, io.BytesIO(data), max_trust="owner")
     assert again == ImportResult(0, 10, 0)
-    twice = await kit.transfers.import_stream(
+    twice = await kit.entries.import_stream(
         ACME, io.BytesIO(data), max_trust="owner", skip_duplicates=False
     )
     assert twice == ImportResult(10, 0, 0)
@@ -126,7 +147,7 @@ async def the_same_text_of_another_realm_or_kind_is_no_duplicate(kit: Kit) -> No
         line(scope=f"{ANA.key}/agent=helper"), line(scope=f"{ANA.key}/session=s1"),
         line(scope=BO.key), line(), line("zebra"),
     )  # fmt: skip
-    assert await kit.transfers.import_stream(ACME, given) == ImportResult(6, 3, 0)
+    assert await kit.entries.import_stream(ACME, given) == ImportResult(6, 3, 0)
 
 
 @transfer
@@ -140,7 +161,7 @@ async def trust_is_capped_unless_the_caller_says_otherwise(kit: Kit) -> None:
     ):
         await kit.store.erase(ACME)
         options: dict[str, Any] = {} if most is Trust.UNTRUSTED else {"max_trust": most}
-        await kit.transfers.import_stream(ANA, file(*lines), **options)
+        await kit.entries.import_stream(ANA, file(*lines), **options)
         assert [each["trust"] async for each in kit.entries.export(ANA)] == expected
 
 
@@ -192,7 +213,7 @@ async def one_bad_line_stops_it_and_nothing_is_imported(kit: Kit) -> None:
     bad: list[dict[str, Any] | bytes] = [*_not_lines(), *_bad_lines()]
     for each in bad:
         error = await refused(
-            InvalidEntryError, kit.transfers.import_stream(ANA, file(good, each, good))
+            InvalidEntryError, kit.entries.import_stream(ANA, file(good, each, good))
         )
         assert str(error).startswith("line 3: "), (each, error)
         assert len(str(error)) < 200
@@ -208,18 +229,18 @@ async def a_file_without_its_header_or_its_end_is_refused(kit: Kit) -> None:
         {**head, "count": -1}, {**head, "count": "1"}, {**head, "count": True}, {}, line(),
     ):  # fmt: skip
         given = io.BytesIO(json.dumps(first).encode() + b"\n")
-        error = await refused(InvalidEntryError, kit.transfers.import_stream(ANA, given))
+        error = await refused(InvalidEntryError, kit.entries.import_stream(ANA, given))
         assert str(error).startswith("line 1: ")
-    empty = kit.transfers.import_stream(ANA, io.BytesIO(b""))
+    empty = kit.entries.import_stream(ANA, io.BytesIO(b""))
     assert str(await refused(InvalidEntryError, empty)).startswith("line 1: ")
-    short = kit.transfers.import_stream(ANA, file(line(), count=2))
+    short = kit.entries.import_stream(ANA, file(line(), count=2))
     assert str(await refused(InvalidEntryError, short)).startswith("line 3: ")
-    long = kit.transfers.import_stream(ANA, file(line(), line(), count=1))
+    long = kit.entries.import_stream(ANA, file(line(), line(), count=1))
     assert str(await refused(InvalidEntryError, long)).startswith("line 3: ")
     text: Any = io.StringIO("{}")
-    await refused(InvalidEntryError, kit.transfers.import_stream(ANA, text))
+    await refused(InvalidEntryError, kit.entries.import_stream(ANA, text))
     assert await kit.store.count(ACME) == 0
-    assert await kit.transfers.import_stream(ANA, file()) == ImportResult(0, 0, 0)
+    assert await kit.entries.import_stream(ANA, file()) == ImportResult(0, 0, 0)
 
 
 @transfer
@@ -227,17 +248,17 @@ async def a_file_may_be_as_large_as_the_caller_says(kit: Kit) -> None:
     small: list[dict[str, Any]] = [{"max_entries": 2}, {"max_bytes": 150}]
     for options in small:
         given = file(line("one"), line("two"), line("three"))
-        await refused(InvalidEntryError, kit.transfers.import_stream(ANA, given, **options))
+        await refused(InvalidEntryError, kit.entries.import_stream(ANA, given, **options))
     assert await kit.store.count(ACME) == 0
     size = len(file(line("one"), line("two"), line("three")).getvalue())
     given = file(line("one"), line("two"), line("three"))
-    result = await kit.transfers.import_stream(ANA, given, max_entries=3, max_bytes=size)
+    result = await kit.entries.import_stream(ANA, given, max_entries=3, max_bytes=size)
     assert result.imported == 3
     wrong: list[dict[str, Any]] = [
         {"max_entries": -1}, {"max_bytes": True}, {"max_trust": "high"}
     ]  # fmt: skip
     for options in wrong:
-        await refused(InvalidEntryError, kit.transfers.import_stream(ANA, file(), **options))
+        await refused(InvalidEntryError, kit.entries.import_stream(ANA, file(), **options))
 
 
 @transfer
@@ -245,12 +266,12 @@ async def a_file_is_moved_into_the_tenant_narrower_parts_kept(kit: Kit) -> None:
     await _fill(kit)
     data = await written(kit, ACME)
     other = Scope("other")
-    await refused(InvalidEntryError, kit.transfers.import_stream(other, io.BytesIO(data)))
-    result = await kit.transfers.import_stream(other, io.BytesIO(data), rescope=True)
+    await refused(InvalidEntryError, kit.entries.import_stream(other, io.BytesIO(data)))
+    result = await kit.entries.import_stream(other, io.BytesIO(data), rescope=True)
     assert result.imported == 10
     assert await kit.store.count(other.narrow(subject="ana", session="s1")) == 2
     assert await kit.hits(other.narrow(subject="ana"), "prefers") == ["Ana prefers phone"]
-    narrow = kit.transfers.import_stream(other.narrow(subject="bo"), io.BytesIO(data), rescope=True)
+    narrow = kit.entries.import_stream(other.narrow(subject="bo"), io.BytesIO(data), rescope=True)
     await refused(InvalidEntryError, narrow)
 
 
@@ -263,7 +284,7 @@ async def links_that_leave_the_file_or_the_realm_are_dropped_and_counted(kit: Ki
         line("five", scope=f"{ANA.key}/session=s1", derived_from=["a"]),
         line("six", scope=ACME.key, derived_from=["c", "a"]),
     )  # fmt: skip
-    assert await kit.transfers.import_stream(ACME, given) == ImportResult(6, 0, 4)
+    assert await kit.entries.import_stream(ACME, given) == ImportResult(6, 0, 4)
     rows = {each["text"]: each async for each in kit.entries.export(ACME)}
     assert rows["one"]["superseded_by"] == rows["two"]["id"]
     assert (rows["two"]["superseded_by"], rows["three"]["superseded_by"]) == (None, None)
@@ -281,7 +302,7 @@ async def links_lead_to_the_stored_entry_where_it_is_known(kit: Kit) -> None:
         line("known", id="a"), line("old", id="b", superseded_by="a"),
         line("drawn", derived_from=["a"]),
     )  # fmt: skip
-    assert await kit.transfers.import_stream(ANA, given) == ImportResult(2, 1, 0)
+    assert await kit.entries.import_stream(ANA, given) == ImportResult(2, 1, 0)
     rows = {each["text"]: each async for each in kit.entries.export(ANA)}
     assert rows["old"]["superseded_by"] == known.id
     assert rows["drawn"]["derived_from"] == [known.id]
@@ -293,10 +314,10 @@ async def entries_do_not_supersede_each_other_in_a_circle(kit: Kit) -> None:
         line("no"), line("one", id="a", superseded_by="b"), line("two", id="b", superseded_by="c"),
         line("three", id="c", superseded_by="a"),
     )  # fmt: skip
-    error = await refused(InvalidEntryError, kit.transfers.import_stream(ANA, given))
+    error = await refused(InvalidEntryError, kit.entries.import_stream(ANA, given))
     assert str(error).startswith("line 3: ")
     twice = file(line("one", id="a"), line("two", id="a"))
-    error = await refused(InvalidEntryError, kit.transfers.import_stream(ANA, twice))
+    error = await refused(InvalidEntryError, kit.entries.import_stream(ANA, twice))
     assert str(error).startswith("line 3: ")
     assert await kit.store.count(ACME) == 0
 
@@ -305,16 +326,16 @@ async def entries_do_not_supersede_each_other_in_a_circle(kit: Kit) -> None:
 async def trust_does_not_rise_by_an_import(kit: Kit) -> None:
     drawn = line("drawn", trust="model", derived_from=["a"])
     lines = [line("low", id="a", trust="untrusted"), drawn]
-    call = kit.transfers.import_stream(ANA, file(*lines), max_trust="owner")
+    call = kit.entries.import_stream(ANA, file(*lines), max_trust="owner")
     assert str(await refused(InvalidEntryError, call)).startswith("line 3: ")
-    assert (await kit.transfers.import_stream(ANA, file(*lines))).imported == 2
+    assert (await kit.entries.import_stream(ANA, file(*lines))).imported == 2
 
 
 @transfer
 async def a_source_that_is_imported_falls_with_what_is_derived_from_it(kit: Kit) -> None:
     session = f"{ANA.key}/session=s1"
     given = file(line("zebra said", id="a", scope=session), line("zebra", derived_from=["a"]))
-    await kit.transfers.import_stream(ANA, given)
+    await kit.entries.import_stream(ANA, given)
     await kit.store.erase(ANA.narrow(session="s1"))
     assert await texts(kit, ACME) == []
 
@@ -324,8 +345,8 @@ async def what_a_user_wrote_for_all_needs_the_callers_word_in_a_narrow_realm(kit
     await kit.save(person(project_id="p1"), "of the project", scope=MemoryScope.PROJECT)
     data = await written(kit, ANA)
     await kit.store.erase(ACME)
-    await refused(InvalidEntryError, kit.transfers.import_stream(ANA, io.BytesIO(data)))
-    result = await kit.transfers.import_stream(ANA, io.BytesIO(data), shared=True)
+    await refused(InvalidEntryError, kit.entries.import_stream(ANA, io.BytesIO(data)))
+    result = await kit.entries.import_stream(ANA, io.BytesIO(data), shared=True)
     assert result.imported == 1
     mate = person(user="bo", project_id="p1")
     assert await kit.recalled_contents(mate, "project") == ["of the project"]
@@ -335,8 +356,8 @@ async def what_a_user_wrote_for_all_needs_the_callers_word_in_a_narrow_realm(kit
 async def a_realm_is_required_of_an_import_and_an_export(kit: Kit) -> None:
     for wrong in ("tenant=acme", None):
         realm: Any = wrong
-        await refused(ScopeError, kit.transfers.import_stream(realm, file(line())))
-        await refused(ScopeError, kit.transfers.export_stream(realm, io.BytesIO()))
+        await refused(ScopeError, kit.entries.import_stream(realm, file(line())))
+        await refused(ScopeError, kit.entries.export_stream(realm, io.BytesIO()))
 
 
 @transfer
@@ -345,5 +366,5 @@ async def an_owner_whose_ids_fit_no_realm_is_moved_too(kit: Kit) -> None:
     await kit.save(odd, "odd row")
     data = await written(kit, odd)
     await kit.store.erase(odd)
-    assert (await kit.transfers.import_stream(odd, io.BytesIO(data))).imported == 1
+    assert (await kit.entries.import_stream(odd, io.BytesIO(data))).imported == 1
     assert await kit.found(odd) == ["odd row"]

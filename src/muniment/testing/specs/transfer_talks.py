@@ -32,7 +32,7 @@ async def _talk(kit: Kit) -> None:
 
 async def with_talks(kit: Kit, realm: Scope) -> bytes:
     out = io.BytesIO()
-    await kit.transfers.export_stream(realm, out, include_conversations=True)
+    await kit.entries.export_stream(realm, out, include_conversations=True)
     return out.getvalue()
 
 
@@ -56,7 +56,7 @@ async def conversations_come_back_as_they_were(kit: Kit) -> None:
         await kit.conversations.recent_messages(talk_of(person()), limit=9),
     )
     await kit.store.erase(ACME)
-    result = await kit.transfers.import_stream(
+    result = await kit.entries.import_stream(
         ACME, io.BytesIO(before), max_trust="owner", include_conversations=True
     )
     assert result == ImportResult(1, 0, 0, 3, 10)
@@ -65,7 +65,7 @@ async def conversations_come_back_as_they_were(kit: Kit) -> None:
     assert await kit.conversations.recent_messages(talk_of(person()), limit=9) == said
     assert await kit.conversations.get_title(talk_of(person())) == "Of zebras"
     assert len(await kit.recalled(person(), "zebra")) == 7
-    twice = await kit.transfers.import_stream(ACME, io.BytesIO(before), include_conversations=True)
+    twice = await kit.entries.import_stream(ACME, io.BytesIO(before), include_conversations=True)
     assert twice == ImportResult(0, 1, 0, 0, 0)
 
 
@@ -74,8 +74,8 @@ async def messages_are_imported_by_the_callers_word_alone(kit: Kit) -> None:
     await _talk(kit)
     data = await with_talks(kit, ACME)
     await kit.store.erase(ACME)
-    await refused(InvalidEntryError, kit.transfers.import_stream(ACME, io.BytesIO(data)))
-    narrow = kit.transfers.import_stream(ANA, io.BytesIO(data), include_conversations=True)
+    await refused(InvalidEntryError, kit.entries.import_stream(ACME, io.BytesIO(data)))
+    narrow = kit.entries.import_stream(ANA, io.BytesIO(data), include_conversations=True)
     await refused(InvalidEntryError, narrow)
     assert await kit.store.count(ACME) == 0
     assert await kit.said(person()) == []
@@ -110,7 +110,7 @@ async def a_bad_message_stops_the_import_and_nothing_is_imported(kit: Kit) -> No
         )
         error = await refused(
             InvalidEntryError,
-            kit.transfers.import_stream(ANA, io.BytesIO(data), include_conversations=True),
+            kit.entries.import_stream(ANA, io.BytesIO(data), include_conversations=True),
         )
         assert str(error).startswith(f"line {2 + len(bad)}: "), (bad, error)
         assert "Rumpel" not in str(error)
