@@ -111,7 +111,7 @@ class _Pipe(io.BytesIO):
     def seekable(self) -> bool:
         return False
 
-    def seek(self, offset: int, whence: int = 0, /) -> int:
+    def seek(self, *_: int) -> int:
         raise io.UnsupportedOperation
 
 
