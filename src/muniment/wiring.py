@@ -43,7 +43,7 @@ from muniment.ports import (
     WorkingMemoryStore,
 )
 from muniment.providers import embedder_of, served_model
-from muniment.settings import load_settings
+from muniment.settings import Settings, load_settings
 from muniment.stores.entry_face import Entries
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.urls import store_of
@@ -241,12 +241,13 @@ async def open_store(
     audit: Audit | None = None,
     ranking: str | None = None,
     reindexing: bool = False,
+    settings: Settings | None = None,
 ) -> AsyncIterator[AsyncStore]:
     """The store of `open_memory` alone, for its verbs by realm; closed at the end of the block.
 
     `reindexing` lets a file in whose vectors are of another model: call its `reindex` next.
     """
-    settings = load_settings()
+    settings = settings or load_settings()
     options: dict[str, Any] = {
         "embedder": embedder_of(settings.embedder if embedder == "auto" else embedder),
         "clock": clock,
@@ -276,21 +277,24 @@ async def open_memory(
     clock: Clock | None = None,
     audit: Audit | None = None,
     ranking: str | None = None,
+    settings: Settings | None = None,
 ) -> AsyncIterator[OpenMemory]:
     """A running memory for `url` (`sqlite:///file`, `postgresql://host/database`,
     `memory://`); closed at the end of the block.
 
-    What is not given comes from the settings. `model` is a MemoryModel or a LangChain chat model.
-    `embedder`: "auto" (the local one where its extra is installed, else words alone), "local",
-    None, or a MemoryEmbedder. `audit`: an AuditLog or its path (in PostgreSQL "table"), in which
-    every write of memories and conversations is recorded. `ranking`: "learned", "evidence" (six
-    round weights) or "hybrid" (words and meaning alone). MemoryConfigurationError for what does
-    not fit.
+    What is not given comes from `settings`, by default the environment's. `model` is a
+    MemoryModel or a LangChain chat model. `embedder`: "auto" (the local one where its extra is
+    installed, else words alone), "local", None, or a MemoryEmbedder. `audit`: an AuditLog or its
+    path (in PostgreSQL "table"), in which every write of memories and conversations is recorded.
+    `ranking`: "learned", "evidence" (six round weights) or "hybrid" (words and meaning alone).
+    MemoryConfigurationError for what does not fit.
     """
-    settings = load_settings()
+    settings = settings or load_settings()
     async with AsyncExitStack() as stack:
         chosen = embedder_of(settings.embedder if embedder == "auto" else embedder)
-        opening = open_store(url, embedder=chosen, clock=clock, audit=audit, ranking=ranking)
+        opening = open_store(
+            url, embedder=chosen, clock=clock, audit=audit, ranking=ranking, settings=settings
+        )
         store = await stack.enter_async_context(opening)
         if model is None and settings.model is not None:
             model = await stack.enter_async_context(served_model(settings.model))

@@ -208,9 +208,17 @@ def test_the_doctor_names_versions_extras_and_the_store(call: Call) -> None:
     states = {finding["name"]: finding["state"] for finding in report["findings"]}
     assert report["ok"] is True
     assert states["python"] == states["sqlite"] == states["store"] == states["schema"] == "ok"
+    details = {finding["name"]: finding["detail"] for finding in report["findings"]}
+    assert details["ranking"] == "learned (MUNIMENT_RANKING)"
     for finding in report["findings"]:
         if finding["state"] != "ok":
             assert "pip install" in finding["advice"]
+
+
+def test_it_says_its_version(call: Call) -> None:
+    code, out, problem = call("--version")
+    assert (code, problem) == (0, "")
+    assert out.startswith("muniment ")
 
 
 def test_the_doctor_fails_where_the_store_cannot_be_reached(call: Call, folder: Path) -> None:

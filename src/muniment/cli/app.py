@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -23,7 +24,7 @@ from muniment.cli import (
     using,
 )
 from muniment.cli.demo import demo
-from muniment.cli.doctor import doctor
+from muniment.cli.doctor import doctor, installed_version
 from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
 from muniment.cli.output import complain, prepare_streams, warn_in_words
 
@@ -39,6 +40,26 @@ app = typer.Typer(
         f"for a trusted operator.\n\n{EXIT_CODES}"
     ),
 )
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"muniment {installed_version('muniment') or 'run from its source'}")
+        raise typer.Exit
+
+
+@app.callback()
+def _whole(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", callback=_tell_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """What holds for every command."""
+
+
 _REMEMBER, _GOVERN, _RUN = "Remember and ask", "Govern", "Set up and run"
 
 app.command(rich_help_panel=_REMEMBER)(adding.add)

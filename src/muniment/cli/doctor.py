@@ -62,7 +62,7 @@ def _python() -> Finding:
 
 
 def _package() -> Finding:
-    return Finding("muniment", "ok", _version("muniment") or "run from its source")
+    return Finding("muniment", "ok", installed_version("muniment") or "run from its source")
 
 
 def _sqlite() -> Finding:
@@ -116,7 +116,8 @@ def _embedder() -> Finding:
     return Finding("embedder", "missing", detail, _how_to_get("local"))
 
 
-def _version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed distribution, None where it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The doctor's look at what governs a store: audit log, pending erasures, quotas."""
+"""The doctor's look at what governs a store: audit log, pending erasures, quotas, ranking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def governance_findings(described: Mapping[str, str]) -> list[Finding]:
     if isinstance(settings, Exception):
         return []  # said already, where the store is looked for
     found = [_audit(settings), *_waiting(described), *_pending(described), *_encryption(described)]
-    return [*found, _quotas(settings)]
+    ranking = Finding("ranking", "ok", f"{settings.ranking} (MUNIMENT_RANKING)")
+    return [*found, _quotas(settings), ranking]
 
 
 def _audit(settings: Settings) -> Finding:

@@ -101,7 +101,7 @@ async def _running(
         keys = keys_for(settings.auth, client) if settings.auth.mode == "jwt" else None
         app.state.authenticator = Authenticator(settings.auth, keys)
         url = settings.memory.database_url
-        memory = await stack.enter_async_context(open_memory(url))
+        memory = await stack.enter_async_context(open_memory(settings=settings.memory))
         chosen = settings.memory.model
         model = None if chosen is None else ChatModel(client, chosen)
         app.state.services = services = Services(
