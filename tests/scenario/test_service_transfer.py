@@ -10,18 +10,18 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.doubles.app import running_app
+from tests.doubles.app import running_app, url_of
 from tests.doubles.service import JWT_MODE, bearer
 
 ADMIN = bearer("root", tenants=["acme", "other"], role="admin")
 
 
-@pytest.fixture(params=["sqlite", "in_memory"])
+@pytest.fixture(params=["sqlite", "postgres", "in_memory"])
 async def client(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    folder = tmp_path if request.param == "sqlite" else None
-    async with running_app(monkeypatch, folder, **JWT_MODE) as (_, found):
+    store = {"MUNIMENT_DATABASE_URL": url_of(request.param, tmp_path)}
+    async with running_app(monkeypatch, **JWT_MODE, **store) as (_, found):
         yield found
 
 

@@ -25,6 +25,10 @@ class Pipe:
         self._size = 0
         self._closed = False
 
+    def seekable(self) -> bool:
+        """What was read is gone: a writer cannot begin anew."""
+        return False
+
     def write(self, data: bytes) -> int:
         """Hand `data` on."""
         with self._changed:
