@@ -71,8 +71,10 @@ def small_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_of_known_words_is_bounded_and_answers_stay_the_same() -> None:
     texts = [f"word{n} other{n} tea" for n in range(50)] + ["x" * (MAX_WORD_CHARACTERS + 1)]
     assert [index_text(text) for text in texts] == [index_text(text) for text in texts]
-    indexing._KNOWN.clear()
+    indexing._HASHES.clear()
+    indexing._MARKS.clear()
     for text in texts:
         index_text(text)
-    assert 0 < len(indexing._KNOWN) <= 8
-    assert all(len(word) <= MAX_WORD_CHARACTERS for word in indexing._KNOWN)
+    for known in (indexing._HASHES, indexing._MARKS):
+        assert 0 < len(known) <= 8
+        assert all(len(word) <= MAX_WORD_CHARACTERS for word in known)

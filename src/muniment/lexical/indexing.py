@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
-from operator import itemgetter
 from typing import NamedTuple
 
 from muniment.lexical.marks import marks_from, word_marks
@@ -19,20 +19,21 @@ _MOST_COUNTED = 0xFFFF
 _ONCE = struct.pack("<H", 1)
 _MOST_KNOWN = 65_536
 
-Known = tuple[int | None, int]
-_HASH, _MARKS = itemgetter(0), itemgetter(1)
+_SEVERAL = -1
 
 
-class _KnownWords(dict[str, Known]):
-    """For each folded word seen its one term's hash (None where it has several) and its marks.
+class _KnownWords(dict[str, int]):
+    """What `learned` says of each folded word seen.
 
     Looking a word up costs what a dictionary does, which is what makes indexing fast. Emptied
     when it is full; long words, of which there is no end, are not kept.
     """
 
-    def __missing__(self, word: str) -> Known:
-        terms = stored_terms(word)
-        known = (term_hash(terms[0]) if len(terms) == 1 else None, word_marks(word))
+    def __init__(self, learned: Callable[[str], int]) -> None:
+        self._learned = learned
+
+    def __missing__(self, word: str) -> int:
+        known = self._learned(word)
         if len(word) <= MAX_WORD_CHARACTERS:
             if len(self) >= _MOST_KNOWN:
                 self.clear()
@@ -40,7 +41,13 @@ class _KnownWords(dict[str, Known]):
         return known
 
 
-_KNOWN = _KnownWords()
+def _hash_of(word: str) -> int:
+    # A word of a script without spaces is stored under several terms.
+    terms = stored_terms(word)
+    return term_hash(terms[0]) if len(terms) == 1 else _SEVERAL
+
+
+_HASHES, _MARKS = _KnownWords(_hash_of), _KnownWords(word_marks)
 
 
 class IndexedText(NamedTuple):
@@ -59,29 +66,25 @@ class IndexedText(NamedTuple):
 def index_text(text: str, *, name: str | None = None) -> IndexedText:
     """Index ``text``, found by its speaker's ``name`` too."""
     folded = plain_words(text)
-    known = list(map(_KNOWN.__getitem__, folded))
-    counts = Counter(map(_HASH, known))
-    if None in counts:  # a word of a script without spaces is stored under several terms
-        del counts[None]
-        counts.update(term_hash(term) for word in folded for term in _several_terms(word))
-    length = total = counts.total()
-    for word in words(name) if name else ():
-        counts[term_hash(word)] += 1
-        counts[name_hash(word)] += 1
-        total += 2
-    marks = marks_from(text, folded, map(_MARKS, known))
-    return IndexedText(_packed(counts, total), marks, length)
+    hashes = list(map(_HASHES.__getitem__, folded))
+    if _SEVERAL in hashes:
+        hashes = [term_hash(term) for word in folded for term in stored_terms(word)]
+    length = len(hashes)
+    if name:
+        hashes += [each(word) for word in words(name) for each in (term_hash, name_hash)]
+    marks = marks_from(text, folded, map(_MARKS.__getitem__, folded))
+    return IndexedText(_packed(hashes), marks, length)
 
 
-def _packed(counts: Counter[int], total: int) -> bytes:
-    ordered = sorted(counts)
-    hashes = struct.pack(f"<{len(ordered)}Q", *ordered)
-    if len(ordered) == total:
-        return hashes + _ONCE * total
-    tallies = list(map(counts.__getitem__, ordered))
-    if total > _MOST_COUNTED:
-        tallies = [min(tally, _MOST_COUNTED) for tally in tallies]
-    return hashes + struct.pack(f"<{len(ordered)}H", *tallies)
+def _packed(hashes: list[int]) -> bytes:
+    ordered = sorted(set(hashes))
+    count = len(ordered)
+    if count == len(hashes):
+        return struct.pack(f"<{count}Q", *ordered) + _ONCE * count
+    tallies: Iterable[int] = map(Counter(hashes).__getitem__, ordered)
+    if len(hashes) > _MOST_COUNTED:
+        tallies = (min(tally, _MOST_COUNTED) for tally in tallies)
+    return struct.pack(f"<{count}Q{count}H", *ordered, *tallies)
 
 
 @lru_cache(maxsize=65_536)
@@ -95,8 +98,3 @@ def name_hash(word: str) -> int:
     """The number that stands for a word of a speaker's name, apart from the same word in text."""
     digest = blake2b(word.encode(), digest_size=8, person=b"name").digest()
     return int.from_bytes(digest, "little")
-
-
-def _several_terms(word: str) -> list[str]:
-    terms = stored_terms(word)
-    return terms if len(terms) > 1 else []

@@ -39,7 +39,9 @@ class Mark(IntFlag):
     PERSON = 1 << 20
 
 
-_TIME, _PLACE = int(Mark.TIME), int(Mark.PLACE)
+# As plain numbers: arithmetic on members of an enumeration costs more than finding them.
+_TIME, _PLACE, _IS_NAMED = int(Mark.TIME), int(Mark.PLACE), int(Mark.NAMED)
+_QUOTES, _EXCLAIMS, _LINKS = int(Mark.QUOTES), int(Mark.EXCLAIMS), int(Mark.LINKS)
 
 READ_CHARACTERS = 8_000
 """Marks are read off the beginning of a text: they say what kind it is, not all it holds."""
@@ -88,6 +90,7 @@ _MONTHS_THAT_ARE_WORDS = frozenset({"may", "march"})
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th|am|pm)")
 _NAMED = re.compile(r" (?<=[a-z,] )[A-Z][A-Za-z]")  # a literal first: found at memory's speed
 _PLACE_PREPOSITIONS = frozenset({"in", "at", "to", "from", "near", "around", "visited", "visiting"})
+# What it finds, `_NAMED` finds as well.
 _NAMED_PLACE = re.compile(r"\b(?:in|at|to|from|near|around|visited|visiting) (?:the )?[A-Z][a-z]")
 _QUESTION_MARKS = ("?", "？", "؟")
 _SENTENCE_END = re.compile(r"[.!。！]\s|[.!。！]\Z")
@@ -158,11 +161,11 @@ def _of_pairs(words: Sequence[str]) -> int:
 
 
 def _of_ascii_signs(text: str, found: int) -> int:
-    # In ASCII a preposition that the pattern finds is the end of one of the words.
     marks = _of_signs_of_any_text(text)
     if "?" in text:
         marks |= _asks(text)
-    if found & _BEFORE_PLACE and not found & _PLACE and _NAMED_PLACE.search(text):
+    # In ASCII a preposition that the pattern finds is the end of one of the words.
+    if marks & _IS_NAMED and found & _BEFORE_PLACE and _NAMED_PLACE.search(text):
         marks |= _PLACE
     return marks
 
@@ -172,24 +175,22 @@ def _of_signs(text: str) -> int:
     if any(sign in text for sign in _QUESTION_MARKS):
         marks |= _asks(text)
     if "！" in text:
-        marks |= int(Mark.EXCLAIMS)
+        marks |= _EXCLAIMS
     if "“" in text or "「" in text:
-        marks |= int(Mark.QUOTES)
-    if _NAMED_PLACE.search(text):
+        marks |= _QUOTES
+    if marks & _IS_NAMED and _NAMED_PLACE.search(text):
         marks |= _PLACE
     return marks
 
 
 def _of_signs_of_any_text(text: str) -> int:
-    marks = 0
+    marks = _IS_NAMED if _NAMED.search(text) else 0
     if "!" in text:
-        marks |= int(Mark.EXCLAIMS)
+        marks |= _EXCLAIMS
     if '"' in text:
-        marks |= int(Mark.QUOTES)
+        marks |= _QUOTES
     if "://" in text or "www." in text:
-        marks |= int(Mark.LINKS)
-    if _NAMED.search(text):
-        marks |= int(Mark.NAMED)
+        marks |= _LINKS
     return marks
 
 

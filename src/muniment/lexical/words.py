@@ -20,6 +20,10 @@ MAX_WORD_CHARACTERS = 64
 """Longer words are known by their beginning, so that one endless word stays one small term."""
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:(?<=[a-z])'(?=[a-z])[a-z0-9]+)*")
+_ASCII_FOLDED = bytes(
+    ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else ord(" ")
+    for code in range(256)
+)
 _INNER_BREAK = re.compile(r"[._:·:;,/\\]+")
 _DIACRITICS = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
@@ -66,9 +70,11 @@ def asked_words(text: str) -> list[str]:
 def plain_words(text: str) -> list[str]:
     """The folded words of ``text`` before stemming; a run without spaces is one word."""
     plain = text if text.isascii() else _without_typography(text)
-    if plain.isascii():
+    if not plain.isascii():
+        return list(_unicode_words(fold(text)))
+    if "'" in plain:
         return _ASCII_WORD.findall(plain.lower())
-    return list(_unicode_words(fold(text)))
+    return plain.encode().translate(_ASCII_FOLDED).decode().split()  # the same, in half the time
 
 
 def fold(text: str) -> str:
