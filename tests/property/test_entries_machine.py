@@ -8,7 +8,7 @@ import itertools
 import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,8 @@ class EntriesAgree(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.folder = Path(tempfile.mkdtemp())
         self.patches = [
-            mock.patch.object(module, "new_memory_id", self.new_id)
-            for module in (entries, transfer_reading)
+            mock.patch.object(entries, "new_memory_id", self.new_id),
+            mock.patch.object(transfer_reading, "new_memory_ids", self.new_ids),
         ]
         for patch in self.patches:
             patch.start()
@@ -94,6 +94,9 @@ class EntriesAgree(RuleBasedStateMachine):
 
     def new_id(self) -> str:
         return f"mem_{next(self.numbers):04}"
+
+    def new_ids(self) -> Iterator[str]:
+        return iter(self.new_id, None)
 
     def same(self, call: Call) -> Any:
         first = next(self.numbers)

@@ -15,7 +15,8 @@ def normalize_content(content: str) -> str:
 
 def content_hash(content: str, scope: MemoryScope) -> str:
     """SHA-256 over the scope's value, a newline and the normalized content, as hex."""
-    text = f"{MemoryScope(scope).value}\n{normalize_content(content)}"
+    name = scope if type(scope) is MemoryScope else MemoryScope(scope)
+    text = f"{name}\n{normalize_content(content)}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

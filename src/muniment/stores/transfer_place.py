@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from muniment.domain import checks
@@ -13,6 +13,16 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.visibility import audience_key, realm_audience
 from muniment.stores.entries import place_of
 from muniment.stores.transfer import PLACE, Intake
+
+
+class Placed(NamedTuple):
+    """Where an entry of a file goes; `audience` is its key."""
+
+    scope: MemoryScope
+    owner: MemoryOwner
+    realm: RealmKey
+    audience: str
+
 
 _SHARED = (MemoryScope.PROJECT, MemoryScope.TENANT)
 
@@ -29,15 +39,14 @@ def moved(scope: object, taking: Intake) -> RealmKey:
     return realm
 
 
-def placed(
-    scope: object, details: dict[str, Any], taking: Intake
-) -> tuple[MemoryScope, MemoryOwner, RealmKey, str]:
+def placed(scope: object, details: dict[str, Any], taking: Intake) -> Placed:
+    """Where an entry goes; ValueError where it may not, or does not fit together."""
     realm = moved(scope, taking)
     place = tuple(details.get(name) for name in PLACE) if details else (None,) * len(PLACE)
     width, owner, audience = _place(realm, *place)
     if width in _SHARED and realm.subject is not None and not (taking.shared or _whole(taking)):
         raise ValueError("visibility: a project's or tenant's needs a tenant-wide realm")
-    return width, owner, realm, audience
+    return Placed(width, owner, realm, audience)
 
 
 def _whole(taking: Intake) -> bool:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from muniment.domain import checks
-from muniment.domain.identifiers import new_memory_id
-from muniment.domain.memory import Memory
-from muniment.domain.owner import MemoryOwner
-from muniment.domain.realm import RealmKey
-from muniment.domain.scope import MemoryScope
+from muniment.domain.frozen import freeze_mapping
+from muniment.domain.identifiers import new_memory_ids
+from muniment.domain.memory import Memory, checked_source
+from muniment.domain.trust import Trust
+from muniment.domain.unchecked import unchecked
 from muniment.errors import InvalidEntryError
 from muniment.stores.entries import entry_kind, entry_trust
 from muniment.stores.limits import check_metadata
 from muniment.stores.transfer import FORMAT, PLACE, VERSION, Intake
-from muniment.stores.transfer_place import moved, placed
+from muniment.stores.transfer_place import Placed, moved, placed
 from muniment.stores.transfer_talks import (
     LONGEST_MESSAGE_LINE,
     MESSAGE,
@@ -40,6 +41,13 @@ _FIELDS = _REQUIRED | {
 _TIMES = ("updated_at", "valid_from", "invalid_at")
 _MORE = ("source_session_id", "source_message_ids", "entity_ids")
 _DETAILS = frozenset({*PLACE, *_TIMES, *_MORE})
+_NONE: dict[str, Any] = {}
+_NO_IDS: tuple[object, ...] = (None, [])
+_MOST_PLACES = 4_096
+
+_of_checked = unchecked(Memory)
+_ABSENT = (None, None, None, None, None, (), (), (), None)
+"""From `expires_at` to `content_hash`."""
 
 
 class Incoming(NamedTuple):
@@ -59,10 +67,11 @@ def read_lines(
     """What a file holds, one at a time; InvalidEntryError names the line, never the text."""
     lines = _lines(stream, taking)
     left = _header(lines, taking)
+    reader = _Reader(taking, now)
     number, talk = 1, None
     for number, line in lines:
         try:
-            one = _one(number, line, taking, now, talk)
+            one = _one(number, line, reader, talk)
         except ValueError as error:
             raise refused(number, str(error)) from None
         if isinstance(one, Talk):
@@ -80,14 +89,12 @@ def read_entries(stream: BinaryIO, taking: Intake, *, now: datetime) -> Iterator
     return (one for one in read_lines(stream, taking, now=now) if isinstance(one, Incoming))
 
 
-def _one(
-    number: int, line: bytes, taking: Intake, now: datetime, talk: Talk | None
-) -> Incoming | Talk | Said:
-    given = _object(line)
+def _one(number: int, line: bytes, reader: _Reader, talk: Talk | None) -> Incoming | Talk | Said:
+    given, taking = _object(line), reader.taking
     if SESSION not in given and MESSAGE not in given:
-        if len(line.rstrip(b"\r\n")) > taking.line_bytes:
+        if len(line) > taking.line_bytes and len(line.rstrip(b"\r\n")) > taking.line_bytes:
             raise ValueError(f"must have at most {taking.line_bytes} bytes")
-        return _entry(number, given, taking, now)
+        return reader.entry(number, given)
     if not taking.conversations:
         raise ValueError("is of a conversation, and those were not asked for")
     if len(given) > 1:
@@ -111,7 +118,7 @@ def _lines(stream: BinaryIO, taking: Intake) -> Iterator[tuple[int, bytes]]:
         left -= len(line)
         if not isinstance(line, bytes):
             raise InvalidEntryError("import: must be a binary stream")
-        if len(line.rstrip(b"\r\n")) > most:
+        if len(line) > most and len(line.rstrip(b"\r\n")) > most:
             raise refused(number, f"must have at most {most} bytes")
         if left < 0:
             raise refused(number, f"the file has more than {taking.max_bytes} bytes")
@@ -167,67 +174,95 @@ def _object(line: bytes) -> dict[str, Any]:
     return value
 
 
-def _entry(number: int, given: dict[str, Any], taking: Intake, now: datetime) -> Incoming:
-    if not given.keys() <= _FIELDS:
-        raise ValueError("has a field that is not known")
-    if not given.keys() >= _REQUIRED:
-        raise ValueError("must have scope, kind, text and trust")
-    details = _checked_details(given.get("details"))
-    scope, owner, realm, audience = placed(given["scope"], details, taking)
-    memory = _memory(given, details, scope, owner, realm, taking, now)
-    if memory.metadata:
-        check_metadata(memory.metadata)
-    old_id = checks.optional_identifier("id", given.get("id"))
-    superseded_by = checks.optional_identifier("superseded_by", given.get("superseded_by"))
-    if superseded_by is not None and superseded_by == old_id:
-        raise ValueError("superseded_by: must be another entry")
-    sources = memory.derived_from
-    return Incoming(number, audience, _unlinked(memory), old_id, superseded_by, sources)
+class _Reader:
+    """The entries of one import: what they have in common is worked out once."""
+
+    def __init__(self, taking: Intake, now: datetime) -> None:
+        self.taking = taking
+        self._now = checks.instant("now", now)
+        self._ids = new_memory_ids()
+        self._places: dict[str, Placed] = {}
+        self._trusts = {trust.value: min(trust, taking.trust) for trust in Trust}
+
+    def entry(self, number: int, given: dict[str, Any]) -> Incoming:
+        """An entry, checked; ValueError names the field."""
+        if not given.keys() <= _FIELDS:
+            raise ValueError("has a field that is not known")
+        if not given.keys() >= _REQUIRED:
+            raise ValueError("must have scope, kind, text and trust")
+        details = _checked_details(given.get("details"))
+        place = self._placed(given["scope"], details)
+        memory = self._memory(given, details, place)
+        old_id = checks.optional_identifier("id", given.get("id"))
+        superseded_by = checks.optional_identifier("superseded_by", given.get("superseded_by"))
+        if superseded_by is not None and superseded_by == old_id:
+            raise ValueError("superseded_by: must be another entry")
+        sources = memory.derived_from
+        if sources:
+            object.__setattr__(memory, "derived_from", ())  # not published yet: no copy is needed
+        return Incoming(number, place.audience, memory, old_id, superseded_by, sources)
+
+    def _placed(self, scope: object, details: dict[str, Any]) -> Placed:
+        if details or not isinstance(scope, str):
+            return placed(scope, details, self.taking)
+        known = self._places.get(scope)
+        if known is None:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            known = self._places[scope] = placed(scope, details, self.taking)
+        return known
+
+    def _memory(self, given: dict[str, Any], details: dict[str, Any], place: Placed) -> Memory:
+        get, now = given.get, self._now
+        created = min(_instant("created_at", get("created_at")) or now, now)
+        source = get("source")
+        plain = _of_checked(
+            next(self._ids),
+            place.scope,
+            entry_kind(given["kind"]),
+            place.owner,
+            self._text(given["text"]),
+            _metadata(get("metadata", _NONE)),
+            checks.unit_interval("importance", get("importance", 0.5)),
+            created,
+            created,
+            *_ABSENT,
+            self._trusts.get(str(given["trust"])) or entry_trust(given["trust"]),
+            None if source is None else checked_source(source),
+            place.realm.agent,
+        )
+        if details or get("expires_at") is not None or get("derived_from") not in _NO_IDS:
+            return replace(plain, **_rarities(given, details))
+        return plain
+
+    def _text(self, value: object) -> str:
+        text, most = checks.storable_text("text", value), self.taking.max_text_bytes
+        if 4 * len(text) > most and len(text.encode("utf-8")) > most:
+            raise ValueError(f"text: must have at most {most} bytes")
+        return text
 
 
-def _unlinked(memory: Memory) -> Memory:
-    if memory.derived_from:
-        object.__setattr__(memory, "derived_from", ())  # not published yet: no copy is needed
-    return memory
+def _metadata(value: object) -> Mapping[str, Any]:
+    metadata = freeze_mapping("metadata", value)
+    check_metadata(metadata)
+    return metadata
 
 
-def _memory(
-    given: dict[str, Any],
-    details: dict[str, Any],
-    scope: MemoryScope,
-    owner: MemoryOwner,
-    realm: RealmKey,
-    taking: Intake,
-    now: datetime,
-) -> Memory:
-    text = checks.storable_text("text", given["text"])
-    if len(text.encode("utf-8")) > taking.max_text_bytes:
-        raise ValueError(f"text: must have at most {taking.max_text_bytes} bytes")
-    created = min(_instant("created_at", given.get("created_at")) or now, now)
-    times = {name: _instant(name, details.get(name)) for name in _TIMES if name in details}
-    return Memory(
-        memory_id=new_memory_id(),
-        scope=scope,
-        memory_type=entry_kind(given["kind"]),
-        owner=owner,
-        content=text,
-        metadata=given.get("metadata", {}),
-        importance=given.get("importance", 0.5),
-        created_at=created,
-        expires_at=_instant("expires_at", given.get("expires_at")),
-        derived_from=_ids("derived_from", given.get("derived_from")),
-        trust=min(entry_trust(given["trust"]), taking.trust),
-        source=given.get("source"),
-        agent_id=realm.agent,
-        source_session_id=details.get("source_session_id"),
-        source_message_ids=_ids("source_message_ids", details.get("source_message_ids")),
-        entity_ids=_ids("entity_ids", details.get("entity_ids")),
-        **times,  # type: ignore[arg-type]  # None stands for absent in each
-    )
+def _rarities(given: dict[str, Any], details: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a memory that most entries do not have."""
+    times = {name: _instant(name, details.get(name)) for name in _TIMES}
+    return {
+        "expires_at": _instant("expires_at", given.get("expires_at")),
+        "derived_from": _ids("derived_from", given.get("derived_from")),
+        "source_session_id": details.get("source_session_id"),
+        "source_message_ids": _ids("source_message_ids", details.get("source_message_ids")),
+        "entity_ids": _ids("entity_ids", details.get("entity_ids")),
+        **{name: time for name, time in times.items() if time is not None},
+    }
 
 
 def _ids(name: str, value: object) -> tuple[str, ...]:
-    if value is None or value == []:
+    if value in _NO_IDS:
         return ()
     if not isinstance(value, list):
         raise ValueError(f"{name}: must be a list of ids")
