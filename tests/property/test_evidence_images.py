@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.evidence.corpus import Corpus, CorpusRow
 from muniment.evidence.query import MAX_TERMS, analyze
 from muniment.evidence.score import Scored, score
+from muniment.evidence.vectors import ByteVectors, FloatVectors, Vectors, pack_vector
 from muniment.lexical.indexing import index_text
 from muniment.lexical.words import asked_words, fold, plain_words, words
 
@@ -18,20 +20,23 @@ CHANGES = st.lists(st.one_of(st.tuples(KEYS, TEXTS), st.tuples(KEYS, st.none()))
 
 
 def row(key: int, text: str) -> CorpusRow:
-    session = str(key % 3)
-    return CorpusRow(key, "message", index_text(text), float(key), key, session=session)
+    session, vector = str(key % 3), pack_vector([key, len(text), 3.0]) if key % 4 else None
+    indexed = index_text(text)
+    return CorpusRow(key, "message", indexed, float(key), key, session=session, vector=vector)
 
 
 def asked(corpus: Corpus) -> list[Scored]:
-    return score([corpus], analyze("tea at noon in Oslo"), embedding=None, now=0.0, as_of=100.0)
+    question = analyze("tea at noon in Oslo")
+    return score([corpus], question, embedding=[1.0, 2.0, 0.5], now=0.0, as_of=100.0)
 
 
-@given(CHANGES)
+@pytest.mark.parametrize("form", [FloatVectors, ByteVectors])
+@given(changes=CHANGES)
 @settings(max_examples=60, deadline=None)
 def test_an_image_kept_up_to_date_scores_as_one_built_anew(
-    changes: list[tuple[int, str | None]],
+    form: type[Vectors], changes: list[tuple[int, str | None]]
 ) -> None:
-    kept, rows = Corpus(), dict[int, str]()
+    kept, rows = Corpus(form), dict[int, str]()
     for key, text in changes:
         if text is None:
             kept.remove([key])
@@ -40,7 +45,7 @@ def test_an_image_kept_up_to_date_scores_as_one_built_anew(
             kept.upsert([row(key, text)])
             rows[key] = text
         asked(kept)
-    fresh = Corpus()
+    fresh = Corpus(form)
     fresh.upsert(row(key, text) for key, text in rows.items())
     assert asked(kept) == asked(fresh)
 

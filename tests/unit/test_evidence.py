@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.evidence.corpus import MESSAGE, Columns, Corpus, CorpusRow
 from muniment.evidence.query import analyze
 from muniment.evidence.score import LEAST_RELEVANCE, Scored, score
-from muniment.evidence.vectors import pack_vector, unpack_vector
+from muniment.evidence.vectors import ByteVectors, pack_vector, unpack_vector
 from muniment.evidence.weights import HYBRID, LANES
 from muniment.lexical.indexing import index_text
 
@@ -231,3 +233,39 @@ def test_a_vector_is_stored_at_unit_length_and_read_back() -> None:
     assert unpack_vector(pack_vector([3, 4])).tolist() == pytest.approx([0.6, 0.8])
     assert unpack_vector(pack_vector([0, 0])).tolist() == [0, 0]
     assert unpack_vector(pack_vector([float("nan"), 2])).tolist() == [0, 1]
+
+
+def test_a_vector_of_one_byte_a_number_is_as_similar_within_two_thousandths() -> None:
+    numbers = np.random.default_rng(7)
+    rows = [pack_vector(numbers.standard_normal(384)) for _ in range(300)]
+    asked = unpack_vector(rows[0])
+    exact, small = Corpus(), Corpus(ByteVectors)
+    for image in (exact, small):
+        image.upsert(row(key, "tea", vector=vector) for key, vector in enumerate(rows))
+    near, nearly = exact.similarity(asked), small.similarity(asked)
+    assert near is not None
+    assert nearly is not None
+    assert float(abs(near - nearly).max()) < 0.002
+    assert float(nearly[0]) == pytest.approx(1.0, abs=0.002)
+
+
+def test_an_image_with_small_vectors_takes_less_than_550_bytes_a_short_row() -> None:
+    pick, numbers = random.Random(1), np.random.default_rng(1)
+    words = [f"word{number}" for number in range(400)]
+    image = Corpus(ByteVectors)
+    image.upsert(
+        row(key, " ".join(pick.choices(words, k=10)), vector=pack_vector(one))
+        for key, one in enumerate(numbers.standard_normal((1_000, 384)))
+    )
+    assert 384 * len(image) < image.nbytes < 550 * len(image)
+
+
+def test_many_rows_at_once_are_as_good_as_one_by_one() -> None:
+    texts = ["tea at noon", "tea tea garden", "kite", "noon sun"]
+    rows = [row(key, text, kind="fact" if key % 2 else "note") for key, text in enumerate(texts)]
+    slowly = Corpus()
+    for one in rows:
+        slowly.upsert([one])
+    at_once = Corpus()
+    at_once.put(Columns.of(rows))
+    assert ask("tea at noon", slowly) == ask("tea at noon", at_once)

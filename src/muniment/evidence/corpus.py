@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from muniment.evidence.columns import Column
 from muniment.evidence.postings import Counts, Postings, Slots
-from muniment.evidence.vectors import Floats, unpack_vector
+from muniment.evidence.vectors import Floats, FloatVectors, Vectors
 from muniment.lexical.indexing import IndexedText
 
 MESSAGE = "message"
@@ -44,34 +44,62 @@ class CorpusRow(NamedTuple):
     vector: bytes | None = None
 
 
+class Columns(NamedTuple):
+    """Searchable rows field by field: each sequence runs over the same rows (see CorpusRow)."""
+
+    key: Sequence[int]
+    kind: Sequence[str]
+    terms: Sequence[bytes]
+    marks: Sequence[int]
+    length: Sequence[int]
+    at: ArrayLike
+    order: Sequence[int]
+    session: Sequence[str | None]
+    role: Sequence[str | None]
+    valid_from: ArrayLike
+    invalid_at: ArrayLike
+    expires_at: ArrayLike
+    trust: ArrayLike
+    vector: Sequence[bytes | None]
+
+    @classmethod
+    def of(cls, rows: Sequence[CorpusRow]) -> Columns:
+        """The columns of ``rows``, of which there is at least one."""
+        key, kind, indexed, *others = zip(*rows, strict=True)
+        return cls(key, kind, *zip(*indexed, strict=True), *others)
+
+
 class Corpus:
-    """A growing image of one audience's rows. Not safe for use by several threads at once."""
+    """A growing image of one audience's rows. Not safe for use by several threads at once.
 
-    def __init__(self) -> None:
-        self._clear()
+    ``vectors`` is the form in which embeddings are given and held.
+    """
 
-    def _clear(self) -> None:
+    def __init__(self, vectors: type[Vectors] = FloatVectors) -> None:
+        self._form = vectors
         self.keys, self.order = Column("int64"), Column("int64")
         self.alive = Column("bool")
-        self.kinds, self.roles = Column("int32"), Column("int32")
+        self.kinds, self.roles = Column("int32"), Column("int32", fill=_NONE)
         self.sessions = Column("int32", fill=_NONE)
-        self.at, self.valid_from = Column("float64"), Column("float64")
-        self.invalid_at, self.expires_at = Column("float64"), Column("float64")
+        self.at, self.valid_from = Column("float64"), Column("float64", fill=-inf)
+        self.invalid_at = Column("float64", fill=inf)
+        self.expires_at = Column("float64", fill=inf)
         self.trust, self.marks, self.lengths = Column("int8"), Column("int64"), Column("int32")
         self.has_vector = Column("bool")
-        self._vectors: Column | None = None
         self._columns: tuple[Column, ...] = tuple(
             column for column in vars(self).values() if isinstance(column, Column)
         )
+        self._vectors: Vectors | None = None
         self._codes: dict[tuple[str, str], int] = {}
-        self._slots: dict[int, int] = {}
         self._postings = Postings()
         self._size = 0
+        self._present = 0
+        self._greatest_key: float = -inf
         self._total_length = 0
         self._links: tuple[Slots, Slots] | None = None
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return self._present
 
     @property
     def size(self) -> int:
@@ -79,31 +107,42 @@ class Corpus:
         return self._size
 
     @property
+    def nbytes(self) -> int:
+        """The memory that the rows take, about."""
+        return sum(column.nbytes for column in self._every_column()) + self._postings.nbytes
+
+    @property
     def total_length(self) -> int:
         """Terms in all rows, with repetitions."""
         return self._total_length
 
-    @property
-    def vectors(self) -> Floats | None:
-        """Unit vectors by slot (zeros where a row has none); None where no row has one."""
-        return None if self._vectors is None else self._vectors.view
+    def similarity(self, asked: Floats) -> Floats | None:
+        """Each slot's cosine to the unit vector ``asked``; None where there is none to compare."""
+        if self._vectors is None or self._vectors.width != len(asked):
+            return None
+        return self._vectors.similarity(asked)
 
     def upsert(self, rows: Iterable[CorpusRow]) -> None:
         """Add rows, or replace those of the same key; the last of several with one key stays."""
         added = list({row.key: row for row in rows}.values())
-        if not added:
+        if added:
+            self.put(Columns.of(added))
+
+    def put(self, rows: Columns) -> None:
+        """:meth:`upsert` of rows with distinct keys, field by field."""
+        if not rows.key:
             return
-        for row in added:
-            self._forget(row.key)
-        self._append(added)
+        # Stores number rows as they arrive: new rows replace nothing, mostly.
+        self._forget([key for key in rows.key if key <= self._greatest_key])
+        self._greatest_key = max(self._greatest_key, *rows.key)
+        self._append(rows)
         self._links = None
 
     def remove(self, keys: Iterable[int]) -> None:
         """Drop rows; unknown keys are passed over."""
-        for key in keys:
-            self._forget(key)
+        self._forget(list(keys))
         self._links = None
-        if self._size > _COMPACT_FROM and self._size > 2 * len(self._slots):
+        if self._size > _COMPACT_FROM and self._size > 2 * self._present:
             self._compact()
 
     def code(self, what: str, value: str | None) -> int:
@@ -113,7 +152,7 @@ class Corpus:
     def find(self, term: int) -> tuple[Slots, Counts]:
         """The slots of present rows that hold ``term``, and how often each does."""
         slots, counts = self._postings.find(term)
-        if len(self._slots) == self._size:
+        if self._present == self._size:
             return slots, counts
         present = self.alive.view[slots]
         return slots[present], counts[present]
@@ -121,7 +160,7 @@ class Corpus:
     def find_any(self, terms: NDArray[np.uint64]) -> Slots:
         """The slots of present rows that hold one of ``terms`` or more, ascending."""
         slots = self._postings.find_any(terms)
-        return slots if len(self._slots) == self._size else slots[self.alive.view[slots]]
+        return slots if self._present == self._size else slots[self.alive.view[slots]]
 
     def links(self) -> tuple[Slots, Slots]:
         """Each slot's previous and next message of the same session, -1 where there is none."""
@@ -129,69 +168,80 @@ class Corpus:
             self._links = self._linked()
         return self._links
 
-    def _append(self, rows: Sequence[CorpusRow]) -> None:
-        first = self._size
-        self._size += len(rows)
-        for column in self._columns:
-            column.grow(self._size)
+    def _every_column(self) -> Iterator[Column]:
+        yield from self._columns
         if self._vectors is not None:
-            self._vectors.grow(self._size)
-        self._slots.update((row.key, slot) for slot, row in enumerate(rows, first))
-        self._write(slice(first, self._size), rows)
-        for slot, row in enumerate(rows, first):
-            self._postings.add(slot, row.indexed.terms)
-        self._write_vectors(first, [row.vector for row in rows])
-        self._total_length += sum(row.indexed.length for row in rows)
+            yield from self._vectors.columns
 
-    def _write(self, place: slice, rows: Sequence[CorpusRow]) -> None:
-        self.alive.view[place] = True
-        self.keys.view[place] = [row.key for row in rows]
-        self.order.view[place] = [row.order for row in rows]
-        self.kinds.view[place] = [self._coded("kind", row.kind) for row in rows]
-        self.roles.view[place] = [self._coded("role", row.role) for row in rows]
-        self.sessions.view[place] = [self._coded("session", row.session) for row in rows]
-        self.at.view[place] = [row.at for row in rows]
-        self.valid_from.view[place] = [row.valid_from for row in rows]
-        self.invalid_at.view[place] = [row.invalid_at for row in rows]
-        self.expires_at.view[place] = [row.expires_at for row in rows]
-        self.trust.view[place] = [row.trust for row in rows]
-        self.marks.view[place] = [row.indexed.marks for row in rows]
-        self.lengths.view[place] = [row.indexed.length for row in rows]
+    def _append(self, rows: Columns) -> None:
+        first = self._size
+        self._size += len(rows.key)
+        self._present += len(rows.key)
+        for column in self._every_column():
+            column.grow(self._size)
+        self._write(slice(first, self._size), rows)
+        self._postings.add(first, rows.terms)
+        self._write_vectors(first, rows.vector)
+        self._total_length += sum(rows.length)
+
+    def _write(self, place: slice, rows: Columns) -> None:
+        self.alive.put(place, True)
+        self.keys.put(place, rows.key)
+        self.order.put(place, rows.order)
+        self.kinds.put(place, self._coded("kind", rows.kind))
+        self.roles.put(place, self._coded("role", rows.role))
+        self.sessions.put(place, self._coded("session", rows.session))
+        self.at.put(place, rows.at)
+        self.valid_from.put(place, rows.valid_from)
+        self.invalid_at.put(place, rows.invalid_at)
+        self.expires_at.put(place, rows.expires_at)
+        self.trust.put(place, rows.trust)
+        self.marks.put(place, rows.marks)
+        self.lengths.put(place, rows.length)
 
     def _write_vectors(self, first: int, stored: Sequence[bytes | None]) -> None:
         given = next(filter(None, stored), None)
         if given is None:
             return
         if self._vectors is None:
-            self._vectors = Column("float32", len(unpack_vector(given)))
-            self._vectors.grow(self._size)
+            self._vectors = self._form(given)
+            for column in self._vectors.columns:
+                column.grow(self._size)
         # A vector of another model cannot be compared: the row is then found by its words.
-        size = self._vectors.view.itemsize * self._vectors.view.shape[1]
+        size = self._vectors.stored_bytes
         fits = [vector if vector and len(vector) == size else None for vector in stored]
-        slots = [slot for slot, vector in enumerate(fits, first) if vector]
-        block = unpack_vector(b"".join(filter(None, fits)))
-        self._vectors.view[slots] = block.reshape(len(slots), -1) if slots else 0
-        self.has_vector.view[slots] = True
+        slots = np.array([slot for slot, vector in enumerate(fits, first) if vector], np.intp)
+        if len(slots):
+            self._vectors.put(slots, list(filter(None, fits)))
+            self.has_vector.put(slots, True)
 
-    def _coded(self, what: str, value: str | None) -> int:
-        if value is None:
-            return _NONE
-        return self._codes.setdefault((what, value), len(self._codes))
+    def _coded(self, what: str, values: Sequence[str | None]) -> list[int]:
+        code = {value: self.code(what, value) for value in set(values)}
+        for value in sorted(value for value in code if value is not None):
+            code[value] = self._codes.setdefault((what, value), len(self._codes))
+        return list(map(code.__getitem__, values))
 
-    def _forget(self, key: int) -> None:
-        slot = self._slots.pop(key, None)
-        if slot is None:
+    def _forget(self, keys: list[int]) -> None:
+        if not keys:
             return
-        self.alive.view[slot] = False
-        self.has_vector.view[slot] = False
-        self._total_length -= int(self.lengths.view[slot])
+        held = self.alive.view & np.isin(self.keys.view, keys)
+        slots = np.flatnonzero(held)
+        self._present -= len(slots)
+        self._total_length -= int(self.lengths.view[slots].sum())
+        self.alive.put(slots, False)
+        self.has_vector.put(slots, False)
         if self._vectors is not None:
-            self._vectors.view[slot] = 0
+            self._vectors.clear(slots)
+            if not self.has_vector.view.any():
+                self._vectors = None  # as if there had never been one
 
     def _linked(self) -> tuple[Slots, Slots]:
+        talk = self._messages_in_order()
+        if not len(talk):
+            none = np.broadcast_to(np.int32(_NONE), (self._size,))
+            return none, none
         before = np.full(self._size, _NONE, dtype=np.int32)
         after = before.copy()
-        talk = self._messages_in_order()
         sessions = self.sessions.view[talk]
         same = (sessions[1:] == sessions[:-1]) & (sessions[1:] != _NONE)
         before[talk[1:][same]] = talk[:-1][same]
@@ -208,8 +258,6 @@ class Corpus:
         moved = np.full(self._size, _NONE, dtype=np.int32)
         moved[kept] = np.arange(len(kept), dtype=np.int32)
         self._postings.rebuild(moved)
-        every: Sequence[Column] = [*self._columns, *([self._vectors] if self._vectors else [])]
-        for column in every:
+        for column in self._every_column():
             column.keep(kept)
-        self._slots = {key: int(moved[slot]) for key, slot in self._slots.items()}
         self._size = len(kept)

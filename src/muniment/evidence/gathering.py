@@ -162,7 +162,7 @@ def _chosen(
     ]
     worded = [mask & (wording > 0) for mask, wording in zip(masks, wordings, strict=True)]
     by_words = _best(corpora, wordings, worded)
-    near = [_similarity(corpus, asked) for corpus in corpora]
+    near = [None if asked is None else corpus.similarity(asked) for corpus in corpora]
     known = [
         np.zeros_like(mask) if cosine is None else mask & corpus.has_vector.view
         for corpus, cosine, mask in zip(corpora, near, masks, strict=True)
@@ -192,12 +192,3 @@ def _best(
     kept[level] = True
     parts = np.split(kept, np.cumsum([len(own) for own in slots])[:-1])
     return [own[part] for own, part in zip(slots, parts, strict=True)]
-
-
-def _similarity(corpus: Corpus, asked: Floats | None) -> NDArray[np.float32] | None:
-    vectors = corpus.vectors
-    if asked is None or vectors is None or vectors.shape[1] != len(asked):
-        return None
-    # A dot product a row runs at memory speed on one thread. `vectors @ asked` would spread over
-    # all cores and wait for the slowest: 20 times slower on a machine that is busy.
-    return np.asarray(np.vecdot(vectors, asked))

@@ -53,6 +53,12 @@ class Candidates:
             return np.zeros(len(self.slots))
         return self.similarity[self.slots].astype(np.float64)
 
+    def least(self) -> float:
+        """The least cosine of any present row that has an embedding, 1 without one."""
+        if self.similarity is None:
+            return 1.0
+        return float(self.similarity.min(where=self.corpus.has_vector.view, initial=1.0))
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -71,7 +77,7 @@ class Scale:
         """The bounds of these candidates."""
         words = [float(part.lookup.words[part.slots].max(initial=0.0)) for part in chosen]
         known = [part for part in chosen if part.similarity is not None and len(part.slots)]
-        least = [float(part.similarity.min()) for part in known if part.similarity is not None]
+        least = [part.least() for part in known]
         most = [float(part.cosine().max()) for part in known]
         return cls(max(words, default=0.0) or 1.0, min(least, default=0.0), max(most, default=1.0))
 

@@ -6,6 +6,7 @@ merged, so that a row is sorted a logarithmic number of times and a term is look
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,23 +22,39 @@ _MERGE_RATIO = 4
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """Postings by ascending term; ``slots`` and ``counts`` are parallel to ``terms``."""
+    """Postings by ascending term: those of ``terms[i]``, each term once, are the ``slots`` and
+    ``counts`` from ``starts[i]`` to ``starts[i + 1]``. Every number in the fewest bytes."""
 
     terms: NDArray[np.uint64]
-    slots: Slots
-    counts: Counts
+    starts: NDArray[np.uint32]
+    slots: NDArray[np.unsignedinteger]
+    counts: NDArray[np.unsignedinteger]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (self.terms, self.starts, self.slots, self.counts))
 
     def find(self, term: int) -> slice:
         wanted = np.uint64(term)
-        first = int(np.searchsorted(self.terms, wanted, side="left"))
-        return slice(first, int(np.searchsorted(self.terms, wanted, side="right")))
+        place = int(np.searchsorted(self.terms, wanted))
+        if place == len(self.terms) or self.terms[place] != wanted:
+            return slice(0, 0)
+        return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
-    def find_any(self, terms: NDArray[np.uint64]) -> Slots:
-        first = np.searchsorted(self.terms, terms, side="left")
-        last = np.searchsorted(self.terms, terms, side="right")
-        held = np.flatnonzero(last > first)
-        parts = [self.slots[first[place] : last[place]] for place in held]
-        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+    def find_any(self, terms: NDArray[np.uint64]) -> list[NDArray[np.unsignedinteger]]:
+        places = np.searchsorted(self.terms, terms)
+        inside = places < len(self.terms)
+        places, terms = places[inside], terms[inside]
+        held = places[self.terms[places] == terms]
+        return [self.slots[self.starts[place] : self.starts[place + 1]] for place in held]
+
+    def each(self) -> tuple[NDArray[np.uint64], Slots, Counts]:
+        """Every posting as term, slot and count."""
+        terms = np.repeat(self.terms, np.diff(self.starts))
+        return terms, self.slots.astype(np.int32), self.counts.astype(np.uint16)
 
 
 class Postings:
@@ -47,27 +64,31 @@ class Postings:
         self._segments: list[_Segment] = []
         self._waiting: list[tuple[int, bytes]] = []
 
-    def add(self, slot: int, terms: bytes) -> None:
-        """Take the packed terms of a row (see ``IndexedText.terms``)."""
-        if terms:
-            self._waiting.append((slot, terms))
+    def add(self, first: int, terms: Sequence[bytes]) -> None:
+        """Take the packed terms (see ``IndexedText.terms``) of the slots from ``first`` on."""
+        self._waiting.extend(enumerate(terms, first))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the postings take."""
+        self._settle()
+        return sum(segment.nbytes for segment in self._segments)
 
     def find(self, term: int) -> tuple[Slots, Counts]:
         """The slots that hold ``term`` (removed rows included), with its counts there."""
         self._settle()
         found = [(segment, segment.find(term)) for segment in self._segments]
-        hits = [(s.slots[part], s.counts[part]) for s, part in found if part.stop > part.start]
-        if len(hits) == 1:
-            return hits[0]
+        hits = [(s.slots[part], s.counts[part]) for s, part in found if part.stop]
         if not hits:
             return np.empty(0, np.int32), np.empty(0, np.uint16)
-        return np.concatenate([h[0] for h in hits]), np.concatenate([h[1] for h in hits])
+        slots = np.concatenate([slots for slots, _ in hits], dtype=np.int32)
+        return slots, np.concatenate([counts for _, counts in hits], dtype=np.uint16)
 
     def find_any(self, terms: NDArray[np.uint64]) -> Slots:
         """The slots that hold one of ``terms`` or more (removed rows included), each once."""
         self._settle()
-        found = [segment.find_any(terms) for segment in self._segments]
-        slots = np.concatenate(found) if found else np.empty(0, np.int32)
+        found = [slots for segment in self._segments for slots in segment.find_any(terms)]
+        slots = np.concatenate(found, dtype=np.int32) if found else np.empty(0, np.int32)
         marked = np.zeros(int(slots.max(initial=-1)) + 1, np.bool_)
         marked[slots] = True
         return np.flatnonzero(marked).astype(np.int32)
@@ -76,7 +97,7 @@ class Postings:
         """Give each slot its number in ``moved``; a negative one drops its postings."""
         self._settle()
         segments = [_renumbered(segment, moved) for segment in self._segments]
-        self._segments = [segment for segment in segments if len(segment.terms)]
+        self._segments = [segment for segment in segments if len(segment)]
 
     def _settle(self) -> None:
         if self._waiting:
@@ -99,22 +120,30 @@ def _segment_of(rows: list[tuple[int, bytes]]) -> _Segment:
 
 def _sorted(terms: NDArray[np.uint64], slots: Slots, counts: Counts) -> _Segment:
     order = np.argsort(terms, kind="stable")
-    return _Segment(terms[order], slots[order], counts[order])
+    ordered = terms[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    starts = np.r_[first, len(ordered)].astype(np.uint32)
+    return _Segment(ordered[first], starts, _small(slots[order]), _small(counts[order]))
+
+
+def _small(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
 def _merge_alike(segments: list[_Segment]) -> None:
-    while len(segments) > 1 and len(segments[-2].terms) < _MERGE_RATIO * len(segments[-1].terms):
-        newer, older = segments.pop(), segments.pop()
+    while len(segments) > 1 and len(segments[-2]) < _MERGE_RATIO * len(segments[-1]):
+        newer, older = segments.pop().each(), segments.pop().each()
         segments.append(
             _sorted(
-                np.concatenate([older.terms, newer.terms]),
-                np.concatenate([older.slots, newer.slots]),
-                np.concatenate([older.counts, newer.counts]),
+                np.concatenate([older[0], newer[0]]),
+                np.concatenate([older[1], newer[1]]),
+                np.concatenate([older[2], newer[2]]),
             )
         )
 
 
 def _renumbered(segment: _Segment, moved: NDArray[np.int32]) -> _Segment:
-    slots = moved[segment.slots]
+    terms, slots, counts = segment.each()
+    slots = moved[slots]
     kept = slots >= 0
-    return _Segment(segment.terms[kept], slots[kept], segment.counts[kept])
+    return _sorted(terms[kept], slots[kept], counts[kept])
