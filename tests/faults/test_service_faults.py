@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
 
+from tests.doubles.key_set import KeySet
 from tests.doubles.openai_server import Gate, OpenAIServer, cut, gated, hang, status, text
 from tests.doubles.service import JWT_MODE, Service, bearer, token
 
@@ -212,63 +208,17 @@ def test_no_log_line_metric_or_error_holds_text_a_token_or_a_user(
         assert not [each for each in seen if hidden in each], hidden
 
 
-class _KeySet:
-    """A server of key sets, whose keys can be changed, counting what is fetched."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, rsa.RSAPrivateKey] = {}
-        self.fetched = 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.fetched += 1
-                body = json.dumps({"keys": [outer.row(kid) for kid in outer.keys]}).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/keys"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def row(self, kid: str) -> dict[str, Any]:
-        algorithm = jwt.algorithms.RSAAlgorithm
-        row: dict[str, Any] = algorithm.to_jwk(self.keys[kid].public_key(), as_dict=True)
-        return {**row, "kid": kid, "use": "sig"}
-
-    def rotate(self, kid: str) -> None:
-        self.keys = {kid: rsa.generate_private_key(65537, 2048)}
-
-    def signed(self, key_id: str, key: rsa.RSAPrivateKey | None = None, **headers: Any) -> str:
-        claims = {"sub": "ana", "tenants": ["DEFAULT"], "exp": int(time.time()) + 600}
-        return jwt.encode(
-            claims, key or self.keys[key_id], algorithm="RS256", headers={"kid": key_id, **headers}
-        )
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
 @pytest.fixture
-def key_set() -> Iterator[_KeySet]:
-    served = _KeySet()
-    yield served
-    served.close()
+def key_set() -> Iterator[KeySet]:
+    with KeySet.running() as served:
+        yield served
 
 
 def test_a_key_set_that_rotates_is_followed_and_foreign_keys_cost_one_fetch(
-    key_set: _KeySet, tmp_path: Path
+    key_set: KeySet, tmp_path: Path
 ) -> None:
     key_set.rotate("k1")
-    elsewhere = _KeySet()
+    elsewhere = KeySet()
     elsewhere.rotate("k9")
     settings = {"MUNIMENT_AUTH_MODE": "jwt", "MUNIMENT_AUTH_JWKS_URL": key_set.url}
 

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 from fastapi import FastAPI
 
 from tests.doubles.app import running_app
+from tests.doubles.key_set import KeySet
 from tests.doubles.requests import OPEN, REQUESTS, ask, routes_of
 from tests.doubles.service import SECRET, token
 
@@ -131,6 +132,25 @@ async def test_no_route_answers_a_credential_that_is_not_valid(
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["www-authenticate"] == "Bearer"
         assert "detail" in answer.json()
+
+
+async def test_every_route_follows_a_key_set_that_rotates(monkeypatch: pytest.MonkeyPatch) -> None:
+    with KeySet.running() as keys:
+        keys.rotate("k1")
+        settings = {"MUNIMENT_AUTH_MODE": "jwt", "MUNIMENT_AUTH_JWKS_URL": keys.url}
+        async with running_app(monkeypatch, **settings) as (_, client):
+
+            async def asked(route: Any, signed: str) -> int:
+                headers = {"Authorization": f"Bearer {signed}"}
+                return (await ask(client, route, headers=headers)).status_code
+
+            for route in REQUESTS:
+                assert await asked(route, keys.signed("k1", role="admin")) not in (401, 403, 500)
+            old = keys.keys["k1"]
+            keys.rotate("k2")
+            for route in REQUESTS:
+                assert await asked(route, keys.signed("k2", role="admin")) not in (401, 403, 500)
+                assert await asked(route, keys.signed("k1", old, role="admin")) == 401, route
 
 
 async def test_the_right_credential_gets_further_on_every_route(

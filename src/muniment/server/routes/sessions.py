@@ -68,7 +68,7 @@ class NamedSession(BaseModel):
     """A session and its title."""
 
     session_id: str
-    kind: str | None = None
+    kind: str
     title: str | None
 
 
@@ -155,7 +155,15 @@ async def rename(
     identity = conversation(caller, session_id)
     if not await services.memory.conversations.rename_conversation(identity, title=title):
         raise not_found()
-    return NamedSession(session_id=identity.session_id, title=title)
+    return NamedSession(
+        session_id=identity.session_id, kind=await _kind(services, identity), title=title
+    )
+
+
+async def _kind(services: Services, identity: ConversationIdentity) -> Kind:
+    """How the session was made."""
+    chat = await services.memory.conversations.exists(identity, kind="chat")
+    return "chat" if chat else "agent"
 
 
 async def delete(services: Serving, caller: Reader, session_id: SessionId) -> DeletedSession:

@@ -1,55 +1,26 @@
-"""Two replicas of the service on one PostgreSQL: conversations, leases, keys, runs, erasure."""
+"""Two replicas of the service on one store: conversations, leases, keys, runs, quotas."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from muniment.server.agent.checkpoints import prepare
 from tests.doubles.openai_server import Gate, OpenAIServer, gated, status, text, tool_call
-from tests.doubles.service import JWT_MODE, Service, bearer
-from tests.servers.databases import DATABASES, name_of, owner_url
+from tests.doubles.replicas import QUOTA_TOKENS, Person, Replicas
 
 CHAT, AGENT = "/v1/chat/completions", "/v1/agent/completions"
-ANA = bearer("ana")
 
 
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[OpenAIServer]:
-    with OpenAIServer.running() as server:
-        yield server
+@pytest.fixture
+def upstream(replicas: Replicas) -> OpenAIServer:
+    return replicas.model
 
 
-@pytest.fixture(scope="module")
-def clients(
-    upstream: OpenAIServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
-    url = DATABASES.lend()
-    asyncio.run(prepare(owner_url(name_of(url))))
-    settings = {
-        **JWT_MODE,
-        "MUNIMENT_DATABASE_URL": url,
-        "MUNIMENT_MODEL": "m",
-        "MUNIMENT_MODEL_BASE_URL": upstream.url,
-        "MUNIMENT_AGENT_TOOLS": "tests.doubles.tools:TOOLS",
-    }
-    with ExitStack() as stack:
-        replicas = [
-            stack.enter_context(Service.running(_folder(tmp_path_factory), **settings))
-            for _ in range(2)
-        ]
-        one, two = (stack.enter_context(replica.client(**ANA)) for replica in replicas)
-        yield one, two
-
-
-def _folder(factory: pytest.TempPathFactory) -> Path:
-    return factory.mktemp("replica")
+@pytest.fixture
+def clients(person: Person) -> tuple[httpx2.Client, httpx2.Client]:
+    return person("ana"), person("ana", at=1)
 
 
 def _said(content: str, **more: Any) -> dict[str, Any]:
@@ -62,7 +33,7 @@ def _contents(client: httpx2.Client, session: str) -> list[str]:
 
 
 def test_a_conversation_goes_on_at_the_other_replica(
-    upstream: OpenAIServer, clients: tuple[httpx2.Client, httpx2.Client]
+    upstream: OpenAIServer, clients: tuple[httpx2.Client, httpx2.Client], person: Person
 ) -> None:
     one, two = clients
     session = one.post(CHAT, json=_said("first")).json()["session_id"]
@@ -76,7 +47,7 @@ def test_a_conversation_goes_on_at_the_other_replica(
     assert one.get("/v1/chat/sessions").json()["sessions"][0]["title"] == "mine"
     for path in (f"/v1/chat/sessions/{session}/messages", f"/v1/chat/sessions/{session}"):
         method = "GET" if path.endswith("messages") else "DELETE"
-        assert two.request(method, path, headers=bearer("bo")).status_code == 404
+        assert person("bo", at=1).request(method, path).status_code == 404
     gone = two.delete(f"/v1/chat/sessions/{session}").json()
     assert (gone["messages"], gone["index_entries"]) == (4, 4)
     assert one.post(CHAT, json=_said("third", session_id=session)).status_code == 404
@@ -113,14 +84,14 @@ def test_hazard_21_a_key_is_one_request_on_both_replicas(
 
 
 def test_a_run_that_failed_at_one_replica_is_resumed_at_the_other(
-    upstream: OpenAIServer, clients: tuple[httpx2.Client, httpx2.Client]
+    upstream: OpenAIServer, clients: tuple[httpx2.Client, httpx2.Client], person: Person
 ) -> None:
     one, two = clients
     upstream.queue(tool_call("weather", {"city": "Oslo"}), status(500), text("It rains."))
     failed = one.post(AGENT, json=_said("weather?"))
     assert failed.status_code == 502
     place = f"/v1/agent/runs/{failed.headers['muniment-run-id']}/resume"
-    assert two.post(place, headers=bearer("bo")).status_code == 404
+    assert person("bo", at=1).post(place).status_code == 404
     told = two.post(place).json()
     assert told["choices"][0]["message"]["content"] == "It rains."
     assert [each["role"] for each in upstream.requests[-1].body["messages"]][-1] == "tool"
@@ -129,15 +100,14 @@ def test_a_run_that_failed_at_one_replica_is_resumed_at_the_other(
     assert two.post(place).status_code == 404
 
 
-def test_memories_are_recalled_and_erased_at_either_replica(
-    clients: tuple[httpx2.Client, httpx2.Client],
-) -> None:
-    one, two = clients
-    stored = one.post("/v1/memory/memories", json={"content": "Ana grows kumquats"}).json()
-    found = two.post("/v1/memory/search", json={"query": "kumquats", "explain": True}).json()
-    assert [each["memory_id"] for each in found["memories"]] == [stored["memory_id"]]
-    admin = bearer("root", role="admin")
-    assert two.get("/v1/memory/usage", headers=admin).json()["entries"] == 1
-    told = two.delete("/v1/memory/users/ana", headers=admin).json()
-    assert told["entries"] == 1
-    assert one.post("/v1/memory/search", json={"query": "kumquats"}).json() == {"memories": []}
+def test_a_quota_is_one_limit_for_both_replicas(person: Person) -> None:
+    writers = person("ana"), person("ana", at=1)
+    large = "word " * (QUOTA_TOKENS // 3)
+    answers = [
+        writers[turn % 2].post("/v1/memory/memories", json={"content": f"{turn} {large}"})
+        for turn in range(4)
+    ]
+    assert [each.status_code for each in answers].count(507) >= 1
+    assert [each.status_code for each in answers] == sorted(each.status_code for each in answers)
+    usage = person("root", role="admin").get("/v1/memory/usage").json()
+    assert 0 < usage["stored_tokens"] <= QUOTA_TOKENS
