@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.app import running_app
+from tests.doubles.requests import routes_of
+from tests.doubles.variables import read_variables
+
 ROOT = Path(__file__).parents[2]
-CITING = [ROOT / f"docs/{name}.md" for name in ("hazards", "threat-model")]
+CITING = [ROOT / f"docs/{name}.md" for name in ("hazards", "threat-model", "service-tests")]
 CITED = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:tests|src/muniment/testing)/[\w/]+\.py)\)")
 HAZARD = re.compile(r"^\| (\d+) \|.*$", re.MULTILINE)
+ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
+SERVICE_ROWS = (ROOT / "docs/service-tests.md").read_text("utf-8")
+ONE_STORE = ("(before any store)", "(of a SQLite file alone)")
 SPECS = "src/muniment/testing/specs/"
 
 
@@ -63,3 +70,37 @@ def test_every_hazard_has_a_test() -> None:
     rows = HAZARD.finditer((ROOT / "docs/hazards.md").read_text("utf-8"))
     cited = {int(row[1]) for row in rows if citations(row[0])}
     assert cited == set(range(1, 29))
+
+
+def _rows() -> dict[str, str]:
+    """The tests of each route and each setting."""
+    return {
+        name: row[2]
+        for row in ROW.finditer(SERVICE_ROWS)
+        for name in re.findall(r"`([^`]+)`", row[1])
+    }
+
+
+async def test_every_route_and_setting_of_the_service_has_its_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running_app(monkeypatch) as (app, _):
+        routes = {f"{method} {path}" for method, path in routes_of(app)}
+    retention = {f"MEMORY_RETENTION_DAYS_{scope}" for scope in ("SESSION", "USER", "PROJECT")}
+    settings = read_variables("server/settings.py", "settings.py") | retention
+    fields = {"MEMORY_EXTRACTION_ENABLED", "MEMORY_EXTRACTION_PROJECT_SCOPE"}
+    assert set(_rows()) == routes | settings | fields
+
+
+def test_every_row_of_the_service_is_tested_on_both_stores(collected: set[str]) -> None:
+    for name, tests in _rows().items():
+        if any(reason in tests for reason in ONE_STORE):
+            continue
+        ids = [
+            each
+            for test, file in citations(tests)
+            for each in collected
+            if each.startswith(f"{file}::{test}[")
+        ]
+        for store in ("sqlite", "postgres"):
+            assert [each for each in ids if store in each], (name, store)

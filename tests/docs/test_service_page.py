@@ -11,26 +11,21 @@ import yaml
 
 from tests.doubles.app import running_app
 from tests.doubles.requests import routes_of
+from tests.doubles.variables import read_variables
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/service.md").read_text("utf-8")
-READ = re.compile(r"read\.\w+\(\s*\"([A-Z_]+)\"|_claim\(read, \"([A-Z_]+)\"")
-
-
-def _variables(*files: str) -> set[str]:
-    text = "".join((ROOT / "src/muniment" / file).read_text("utf-8") for file in files)
-    return {first or second for first, second in READ.findall(text)}
 
 
 def test_every_setting_of_the_service_is_in_its_page() -> None:
     told = set(re.findall(r"`([A-Z_]{4,})`", PAGE))
-    missing = _variables("server/settings.py") - told
+    missing = read_variables("server/settings.py") - told
     assert missing == set()
 
 
 def test_the_compose_file_sets_what_is_read() -> None:
     composed: Any = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text("utf-8"))
-    known = _variables("server/settings.py", "settings.py")
+    known = read_variables("server/settings.py", "settings.py")
     for replica in ("one", "two"):
         names = composed["services"][replica]["environment"]
         assert {name.removeprefix("MUNIMENT_") for name in names} <= known

@@ -24,7 +24,7 @@ from fastapi import FastAPI
 from tests.doubles.app import running_app
 from tests.doubles.key_set import KeySet
 from tests.doubles.requests import OPEN, REQUESTS, ask, routes_of
-from tests.doubles.service import SECRET, token
+from tests.doubles.service import JWT_MODE, SECRET, bearer, token
 
 ISSUER, AUDIENCE = "https://issuer.example", "muniment"
 RSA_KEY = rsa.generate_private_key(65537, 2048)
@@ -186,6 +186,30 @@ async def test_lower_roles_are_refused_what_is_for_higher_ones(
         for route, request in REQUESTS.items():
             answer = await ask(client, route, headers={"Authorization": f"Bearer {signed}"})
             assert (answer.status_code == 403) == request.admin, (route, role, answer.text)
+
+
+async def test_claims_are_read_under_the_names_that_are_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = {"USER_ID": "uid", "TENANTS": "orgs", "ROLE": "grade", "PROJECTS": "teams"}
+    settings = {f"MUNIMENT_AUTH_{name}_CLAIM": claim for name, claim in names.items()}
+    async with running_app(monkeypatch, **JWT_MODE, **settings) as (_, client):
+
+        async def asked(**claims: Any) -> tuple[int, Any]:
+            body = {"content": "Apollo flies", "scope": "project", "project_id": "apollo"}
+            headers, params = bearer("someone", **claims), {"tenant": "acme"}
+            told = await client.post(
+                "/v1/memory/memories", json=body, headers=headers, params=params
+            )
+            return told.status_code, told.json().get("own")
+
+        named = {"uid": "ana", "orgs": ["acme"], "grade": "editor", "teams": ["apollo"]}
+        assert await asked(**named) == (201, True)
+        assert (await asked(**{**named, "uid": None}))[0] == 401
+        assert (await asked(**{**named, "orgs": None, "tenants": ["acme"]}))[0] == 403
+        assert (await asked(**{**named, "grade": None, "role": "editor"}))[0] == 403
+        assert (await asked(**{**named, "teams": None, "projects": ["apollo"]}))[0] == 404
+        assert await asked(**{**named, "uid": "bo"}) == (201, False)
 
 
 async def test_clock_skew_is_borne_within_its_bound(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -73,6 +74,38 @@ async def test_past_its_limit_the_service_says_when_to_come_again(
         gate.open()
         assert (await first).status_code == 200
         assert (await client.get("/v1/chat/sessions")).status_code == 200
+
+
+async def test_a_client_that_takes_nothing_is_let_go(
+    upstream: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.queue(text("word " * 200))
+    settings = _model(upstream, MUNIMENT_CLIENT_TIMEOUT_SECONDS="1")
+    async with running_app(monkeypatch, **settings) as (app, client):
+        session = (await client.post("/v1/chat/sessions")).json()["session_id"]
+        body = json.dumps(_said("tell me", session_id=session, stream=True)).encode()
+        asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        asked.put_nowait({"type": "http.request", "body": body})
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await asyncio.Event().wait()
+
+        scope = {
+            "type": "http", "method": "POST", "path": CHAT, "raw_path": CHAT.encode(),
+            "query_string": b"", "headers": [(b"content-type", b"application/json")],
+            "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"},
+        }  # fmt: skip
+        stuck = asyncio.create_task(app(scope, asked.get, send))
+        rows: list[dict[str, Any]] = []
+        async with asyncio.timeout(30):
+            while len(rows) < 2:
+                place = f"/v1/chat/sessions/{session}/messages"
+                rows = (await client.get(place)).json()["messages"]
+        assert [each["partial"] for each in rows] == [False, True]
+        assert (await client.post(CHAT, json=_said("next", session_id=session))).status_code == 200
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
 
 
 async def test_health_and_metrics_are_told_without_names(

@@ -95,10 +95,9 @@ async def test_the_file_is_encrypted(tmp_path: Path) -> None:
     assert not (tmp_path / "memory.db").read_bytes().startswith(b"SQLite format 3")
 
 
-async def test_embedder_and_ranking_are_the_ones_named(tmp_path: Path) -> None:
-    unlike_in_words = {"query": "leaves steeped in hot water", "explain": True}
+async def test_embedder_and_ranking_are_the_ones_named(named: Named) -> None:
+    unlike_in_words = {"query": "leaves steeped in hot water"}
     for embedder, ranking in (("local", "hybrid"), ("none", "learned")):
-        named = "MUNIMENT_", f"sqlite:///{tmp_path / embedder}.db"
         async with running(named, EMBEDDER=embedder, RANKING=ranking) as (services, client):
             await _stored(client)
             found = (await client.post(SEARCH, json=unlike_in_words)).json()["memories"]
