@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 from itertools import islice
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import apsw
 
-from muniment.domain.content import content_hash
 from muniment.domain.trust import Trust
 from muniment.errors import MemoryStoreError
 from muniment.governance import events
-from muniment.governance.tokens import TokenEstimator
-from muniment.lexical.indexing import index_text
 from muniment.stores.driven import in_thread
-from muniment.stores.rows import Row, dumps, memory_row, micros
+from muniment.stores.rows import Row, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
-from muniment.stores.sqlite.importing_talks import publish_talks, talk_row
+from muniment.stores.sqlite.importing_rows import Batch, Staging
+from muniment.stores.sqlite.importing_talks import publish_talks
 from muniment.stores.sqlite.journal import settle
 from muniment.stores.sqlite.staging import drop, drop_stale
 from muniment.stores.sqlite.statements import SQL
@@ -29,16 +26,12 @@ from muniment.stores.transfer_reading import (
     ABOVE_SOURCES,
     IN_A_CIRCLE,
     USED_TWICE,
-    Incoming,
     read_lines,
     refused,
 )
-from muniment.stores.transfer_talks import Said, Talk
 
 _BATCH = 500
 _RECORDED = 1_000
-
-StagedRow = dict[str, Any]
 
 
 async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportResult:
@@ -47,59 +40,23 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
     Other writers go on meanwhile; what is staged belongs to nobody until it is published.
     """
     number, now = secrets.randbits(62), core.clock()
-    batches = _batches(read_lines(stream, taking, now=now), number, core.limits.count)
-    count = 0
+    lines, staging = read_lines(stream, taking, now=now), Staging(core)
+
+    def read() -> Batch:
+        return Batch.of(
+            list(islice(lines, _BATCH)), number, micros(core.clock()), core.limits.count
+        )
+
     try:
         await core.engine.write_async(lambda db: drop_stale(db, now))
-        while batch := await in_thread(lambda: next(batches, None)):
-            count += len(batch)
-            await _stage(core, batch)
-        return await core.change(lambda change: _publish(change, number, count, taking))
+        while batch := await in_thread(read):
+            await staging.put(batch)
+        await staging.settled()
+        return await core.change(lambda change: _publish(change, number, staging.count, taking))
     except BaseException:
-        if count and await core.engine.write_async(lambda db: drop(db, number)):
+        if staging.count and await core.engine.write_async(lambda db: drop(db, number)):
             await core.engine.apart_async(settle)
         raise
-
-
-def _batches(
-    lines: Iterator[Incoming | Talk | Said], number: int, count: TokenEstimator
-) -> Iterator[list[StagedRow]]:
-    fixed = {"import": number}
-    while batch := [_staged(one, fixed, count) for one in islice(lines, _BATCH)]:
-        yield batch
-
-
-def _staged(one: Incoming | Talk | Said, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
-    return _row(one, fixed, count) if isinstance(one, Incoming) else talk_row(one, fixed)
-
-
-def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
-    memory = entry.memory
-    indexed = index_text(memory.content)
-    row = memory_row(memory)
-    row |= fixed
-    row["line"], row["old_id"], row["link"] = entry.line, entry.old_id, entry.superseded_by
-    row["derived_from"] = dumps(entry.derived_from)
-    row["audience_key"] = entry.audience
-    row["digest"] = content_hash(memory.content, memory.scope)
-    row["tokens"] = count(memory.content)
-    row["terms"], row["marks"], row["length"] = indexed.terms, indexed.marks, indexed.length
-    return row
-
-
-async def _stage(core: Core, batch: list[StagedRow]) -> None:
-    made = await core.embedder.many([row["content"] for row in batch])
-    entries = [row for row in batch if "memory_id" in row]
-    talks = [row for row in batch if "memory_id" not in row]
-    begun = micros(core.clock())
-
-    def job(db: apsw.Connection) -> None:
-        for row, vector in zip(batch, core.admit(db, made), strict=True):
-            row["vector"], row["begun"] = vector, begun
-        db.executemany(SQL["stage_memory"], entries)
-        db.executemany(SQL["stage_talk"], talks)
-
-    await core.engine.write_async(job)
 
 
 def _publish(change: Change, number: int, count: int, taking: Intake) -> ImportResult:

@@ -1,15 +1,10 @@
 -- name: stage_memory
-INSERT INTO staged (import, line, begun, old_id, link,
-    audience_key, digest, tokens, terms, marks, length, vector, realm_session, memory_id,
-    scope, memory_type, tenant, project, user, principal, session, run, agent, content,
-    metadata, importance, created_at, updated_at, expires_at, valid_from, invalid_at,
-    source_session_id, source_message_ids, derived_from, entity_ids, trust, source)
-VALUES (:import, :line, :begun, :old_id, :link,
-    :audience_key, :digest, :tokens, :terms, :marks, :length, :vector, :realm_session,
-    :memory_id, :scope, :memory_type, :tenant, :project, :user, :principal, :session, :run,
-    :agent, :content, :metadata, :importance, :created_at, :updated_at, :expires_at,
-    :valid_from, :invalid_at, :source_session_id, :source_message_ids, :derived_from,
-    :entity_ids, :trust, :source);
+INSERT INTO staged (import, line, begun, old_id, link, audience_key, digest, tokens, terms, marks,
+    length, derived_from, realm_session, memory_id, scope, memory_type, tenant, project, user,
+    principal, session, run, agent, content, metadata, importance, created_at, updated_at,
+    expires_at, valid_from, invalid_at, source_session_id, source_message_ids, entity_ids, trust,
+    source, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: count_staged
 SELECT count(*) FROM staged WHERE import = ?1;

@@ -1,0 +1,119 @@
+"""What an import has read as it is staged: many rows a statement, while the next are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import apsw
+
+from muniment.domain.content import content_hash
+from muniment.governance.tokens import TokenEstimator
+from muniment.lexical.indexing import index_text
+from muniment.stores.driven import Finished
+from muniment.stores.rows import dumps, memory_row
+from muniment.stores.sqlite.core import Core
+from muniment.stores.sqlite.importing_talks import talk_row
+from muniment.stores.sqlite.statements import SQL
+from muniment.stores.transfer_reading import Incoming
+from muniment.stores.transfer_talks import Said, Talk
+
+_AT_ONCE = 100
+"""Rows a statement. SQLite runs one without Python's lock, which another thread needs meanwhile."""
+
+_OWN = itemgetter(
+    "realm_session", "memory_id", "scope", "memory_type", "tenant", "project", "user",
+    "principal", "session", "run", "agent", "content", "metadata", "importance", "created_at",
+    "updated_at", "expires_at", "valid_from", "invalid_at", "source_session_id",
+    "source_message_ids", "entity_ids", "trust", "source",
+)  # fmt: skip
+"""Of a memory's columns those that are staged as they are, in the order of `stage_memory`."""
+
+
+class Batch(NamedTuple):
+    """Some lines of a file as rows; `texts` are what is embedded of the entries, then the talks."""
+
+    entries: list[list[Any]]
+    talks: list[dict[str, Any]]
+    texts: list[str]
+
+    @classmethod
+    def of(
+        cls, lines: Sequence[Incoming | Talk | Said], number: int, begun: int, count: TokenEstimator
+    ) -> Batch:
+        """The rows of import `number`, staged at `begun`."""
+        read = [one for one in lines if isinstance(one, Incoming)]
+        fixed = {"import": number, "begun": begun}
+        talks = [talk_row(one, fixed) for one in lines if not isinstance(one, Incoming)]
+        texts = [one.memory.content for one in read] + [row["content"] for row in talks]
+        return cls([_entry_row(one, number, begun, count) for one in read], talks, texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+class Staging:
+    """Stages batches, each while the next is prepared. Not public."""
+
+    def __init__(self, core: Core) -> None:
+        self.count = 0
+        self._core = core
+        self._last: Finished[None] | None = None
+
+    async def put(self, batch: Batch) -> None:
+        """Stage a batch once the one before it is; return before that is done."""
+        core = self._core
+        made = await core.embedder.many(batch.texts)
+
+        def job(db: apsw.Connection) -> None:
+            _stage(db, batch, core.admit(db, made))
+
+        await self.settled()
+        writer = await core.engine.open_async()
+        self.count += len(batch)
+        self._last = Finished(writer.submit(job))
+
+    async def settled(self) -> None:
+        """Wait for the last batch."""
+        last, self._last = self._last, None
+        if last is not None:
+            await last
+
+
+def _stage(db: apsw.Connection, batch: Batch, vectors: Sequence[bytes | None]) -> None:
+    for row, vector in zip(batch.entries, vectors, strict=False):
+        row[-1] = vector
+    for talk, vector in zip(batch.talks, vectors[len(batch.entries) :], strict=True):
+        talk["vector"] = vector
+    for start in range(0, len(batch.entries), _AT_ONCE):
+        rows = batch.entries[start : start + _AT_ONCE]
+        db.execute(_rows_at_once(len(rows)), list(chain.from_iterable(rows)))
+    db.executemany(SQL["stage_talk"], batch.talks)
+
+
+@cache
+def _rows_at_once(count: int) -> str:
+    head, _, row = SQL["stage_memory"].removesuffix(";").rpartition("VALUES ")
+    return f"{head}VALUES {', '.join([row] * count)}"
+
+
+def _entry_row(entry: Incoming, number: int, begun: int, count: TokenEstimator) -> list[Any]:
+    """The values of `stage_memory`, the vector last."""
+    memory = entry.memory
+    return [
+        number,
+        entry.line,
+        begun,
+        entry.old_id,
+        entry.superseded_by,
+        entry.audience,
+        content_hash(memory.content, memory.scope),
+        count(memory.content),
+        *index_text(memory.content),
+        dumps(entry.derived_from),
+        *_OWN(memory_row(memory)),
+        None,
+    ]
