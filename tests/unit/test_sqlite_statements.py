@@ -39,7 +39,8 @@ class _NoValues(dict[str, None]):
 
 
 def _nulls(name: str) -> tuple[None, ...]:
-    return (None,) * max((int(number) for number in re.findall(r"\?(\d+)", SQL[name])), default=0)
+    numbers = re.findall(r"\?(\d*)", SQL[name])
+    return (None,) * max(numbers.count(""), *map(int, filter(None, numbers)), 0)
 
 
 def test_every_statement_is_used() -> None:

@@ -90,8 +90,8 @@ def _place(
     if audience is None and visibility is None:
         audience = realm_audience(realm.tenant, realm.session)
     narrow = width in (MemoryScope.SESSION, MemoryScope.RUN)
-    same = owner_user(owner) == realm.subject and (realm.session is not None) == narrow
-    if audience is None or not same:
+    held = owner_user(owner), owner.session_id if narrow else None
+    if audience is None or held != (realm.subject, realm.session):
         raise ValueError("visibility: does not fit the scope")
     return width, owner, audience
 

@@ -54,11 +54,16 @@ class Incoming(NamedTuple):
     """An entry read: `memory` has its new id and no links; those are ids of the file."""
 
     line: int
-    audience: str
+    place: Placed
     memory: Memory
     old_id: str | None
     superseded_by: str | None
     derived_from: tuple[str, ...]
+
+    @property
+    def audience(self) -> str:
+        """The key of the audience that it joins."""
+        return self.place.audience
 
 
 def read_lines(
@@ -200,7 +205,7 @@ class _Reader:
         sources = memory.derived_from
         if sources:
             object.__setattr__(memory, "derived_from", ())  # not published yet: no copy is needed
-        return Incoming(number, place.audience, memory, old_id, superseded_by, sources)
+        return Incoming(number, place, memory, old_id, superseded_by, sources)
 
     def _placed(self, scope: object, details: dict[str, Any]) -> Placed:
         if details or not isinstance(scope, str):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
@@ -14,7 +13,7 @@ from muniment.domain.content import content_hash
 from muniment.governance.tokens import TokenEstimator
 from muniment.lexical.indexing import index_text
 from muniment.stores.driven import Finished
-from muniment.stores.rows import dumps, memory_row
+from muniment.stores.rows import dumps, micros, optional_micros
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.importing_talks import talk_row
 from muniment.stores.sqlite.statements import SQL
@@ -23,14 +22,6 @@ from muniment.stores.transfer_talks import Said, Talk
 
 _AT_ONCE = 100
 """Rows a statement. SQLite runs one without Python's lock, which another thread needs meanwhile."""
-
-_OWN = itemgetter(
-    "realm_session", "memory_id", "scope", "memory_type", "tenant", "project", "user",
-    "principal", "session", "run", "agent", "content", "metadata", "importance", "created_at",
-    "updated_at", "expires_at", "valid_from", "invalid_at", "source_session_id",
-    "source_message_ids", "entity_ids", "trust", "source",
-)  # fmt: skip
-"""Of a memory's columns those that are staged as they are, in the order of `stage_memory`."""
 
 
 class Batch(NamedTuple):
@@ -102,18 +93,43 @@ def _rows_at_once(count: int) -> str:
 
 def _entry_row(entry: Incoming, number: int, begun: int, count: TokenEstimator) -> list[Any]:
     """The values of `stage_memory`, the vector last."""
-    memory = entry.memory
+    memory, place, owner = entry.memory, entry.place, entry.place.owner
+    created = micros(memory.created_at)
+    changed = created if memory.updated_at is memory.created_at else micros(memory.updated_at)
     return [
         number,
         entry.line,
         begun,
         entry.old_id,
         entry.superseded_by,
-        entry.audience,
-        content_hash(memory.content, memory.scope),
+        place.audience,
+        content_hash(memory.content, place.scope),
         count(memory.content),
         *index_text(memory.content),
         dumps(entry.derived_from),
-        *_OWN(memory_row(memory)),
+        place.realm.session,
+        memory.memory_id,
+        place.scope,
+        memory.memory_type,
+        owner.tenant_id,
+        owner.project_id,
+        owner.user_id,
+        owner.principal_id,
+        owner.session_id,
+        owner.run_id,
+        memory.agent_id,
+        memory.content,
+        dumps(memory.metadata),
+        memory.importance,
+        created,
+        changed,
+        optional_micros(memory.expires_at),
+        optional_micros(memory.valid_from),
+        optional_micros(memory.invalid_at),
+        memory.source_session_id,
+        dumps(memory.source_message_ids),
+        dumps(memory.entity_ids),
+        memory.trust.rank,
+        memory.source,
         None,
     ]

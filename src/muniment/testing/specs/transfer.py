@@ -353,6 +353,15 @@ async def what_a_user_wrote_for_all_needs_the_callers_word_in_a_narrow_realm(kit
 
 
 @transfer
+async def details_move_no_entry_out_of_the_realm(kit: Kit) -> None:
+    here = Scope("acme", subject="ana", session="s1")
+    for details in ({"session": "s2"}, {"session": "s2", "run": "r1", "visibility": "run"}):
+        given = file(line(scope=here.key, details=details))
+        await refused(InvalidEntryError, kit.entries.import_stream(here, given))
+    assert await texts(kit, ACME) == []
+
+
+@transfer
 async def a_realm_is_required_of_an_import_and_an_export(kit: Kit) -> None:
     for wrong in ("tenant=acme", None):
         realm: Any = wrong

@@ -75,6 +75,11 @@ FROM staged WHERE import = ?1 ON CONFLICT DO NOTHING;
 UPDATE audience SET version = version + 1
 WHERE key IN (SELECT audience_key FROM staged WHERE import = ?1);
 
+-- name: count_published
+INSERT INTO tenant
+SELECT tenant, count(*), sum(tokens) FROM staged WHERE import = ?1 AND twin IS NULL GROUP BY tenant
+ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, tokens = tokens + excluded.tokens;
+
 -- name: publish_staged
 INSERT INTO memory (audience, changed, superseded_by,
     digest, tokens, terms, marks, length, vector, realm_session, memory_id, scope,
