@@ -45,7 +45,10 @@ class CorpusRow(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Searchable rows field by field: each sequence runs over the same rows (see CorpusRow)."""
+    """Searchable rows field by field: each sequence runs over the same rows (see CorpusRow).
+
+    ``trust`` and the limits of validity may be one number for all of them.
+    """
 
     key: Sequence[int]
     kind: Sequence[str]
@@ -54,19 +57,33 @@ class Columns(NamedTuple):
     length: Sequence[int]
     at: ArrayLike
     order: Sequence[int]
-    session: Sequence[str | None]
-    role: Sequence[str | None]
-    valid_from: ArrayLike
-    invalid_at: ArrayLike
-    expires_at: ArrayLike
-    trust: ArrayLike
     vector: Sequence[bytes | None]
+    session: Sequence[str | None] | None = None
+    role: Sequence[str | None] | None = None
+    valid_from: ArrayLike = -inf
+    invalid_at: ArrayLike = inf
+    expires_at: ArrayLike = inf
+    trust: ArrayLike = 0
 
     @classmethod
     def of(cls, rows: Sequence[CorpusRow]) -> Columns:
         """The columns of ``rows``, of which there is at least one."""
-        key, kind, indexed, *others = zip(*rows, strict=True)
-        return cls(key, kind, *zip(*indexed, strict=True), *others)
+        return cls(
+            key=[row.key for row in rows],
+            kind=[row.kind for row in rows],
+            terms=[row.indexed.terms for row in rows],
+            marks=[row.indexed.marks for row in rows],
+            length=[row.indexed.length for row in rows],
+            at=[row.at for row in rows],
+            order=[row.order for row in rows],
+            vector=[row.vector for row in rows],
+            session=[row.session for row in rows],
+            role=[row.role for row in rows],
+            valid_from=[row.valid_from for row in rows],
+            invalid_at=[row.invalid_at for row in rows],
+            expires_at=[row.expires_at for row in rows],
+            trust=[row.trust for row in rows],
+        )
 
 
 class Corpus:
@@ -189,8 +206,10 @@ class Corpus:
         self.keys.put(place, rows.key)
         self.order.put(place, rows.order)
         self.kinds.put(place, self._coded("kind", rows.kind))
-        self.roles.put(place, self._coded("role", rows.role))
-        self.sessions.put(place, self._coded("session", rows.session))
+        if rows.role is not None:
+            self.roles.put(place, self._coded("role", rows.role))
+        if rows.session is not None:
+            self.sessions.put(place, self._coded("session", rows.session))
         self.at.put(place, rows.at)
         self.valid_from.put(place, rows.valid_from)
         self.invalid_at.put(place, rows.invalid_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,15 @@ from muniment.domain.visibility import is_message_audience, message_audience
 from muniment.evidence.corpus import MESSAGE
 from muniment.evidence.score import Scored
 from muniment.ports import Candidate
-from muniment.stores.postgres.audiences import Audience, digest_of
-from muniment.stores.postgres.session import Session
+from muniment.stores.postgres.audiences import Audience, digest_of, in_order, seen
+from muniment.stores.postgres.session import Asked, Row, Session
 from muniment.stores.recalled import recalled_row
 from muniment.stores.rows import instant_of, memory_of
 
 Place = tuple[int, int]  # audience and seq
+
+WIDTH = "embedding_width"
+"""The setting that says how many numbers the database's vectors have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,67 +56,81 @@ class Ask:
         return self.kinds | {MESSAGE} if self.message_keys else self.kinds
 
 
-async def excluded_seqs(session: Session, ask: Ask) -> frozenset[int]:
-    """The rows of the messages that the turn's window holds already."""
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a recall starts from: its audiences, the rows that it passes over, and the width of
+    the database's vectors, None while there is none."""
+
+    held: list[Audience]
+    skipped: frozenset[int]
+    width: int | None
+
+
+async def standing(session: Session, ask: Ask) -> Standing:
+    """All of it in one round trip."""
+    asked: list[Asked] = [("audiences", seen(ask.all_keys)), ("setting", {"name": WIDTH})]
     user = owner_user(ask.owner)
-    if not ask.excluded or user is None:
-        return frozenset()
-    values = {
-        "digest": digest_of(message_audience(ask.owner.tenant_id, user)),
-        "session": ask.owner.session_id,
-        "ids": list(ask.excluded),
-    }
-    return frozenset(row[0] for row in await session.all("message_seqs", values))
+    if ask.excluded and user is not None:
+        digest = digest_of(message_audience(ask.owner.tenant_id, user))
+        values = {"digest": digest, "session": ask.owner.session_id, "ids": list(ask.excluded)}
+        asked.append(("message_seqs", values))
+    audiences, width, *skipped = await session.together(*asked)
+    return Standing(
+        in_order(audiences, ask.all_keys),
+        frozenset(row[0] for rows in skipped for row in rows),
+        int(width[0][0]) if width else None,
+    )
 
 
 async def hydrate(
     session: Session, ask: Ask, held: Sequence[Audience], found: Sequence[Scored]
 ) -> tuple[Candidate, ...]:
     """The winners as candidates; tenant, validity, expiry and trust are asked again."""
-    places = [(held[hit.corpus_index], hit.key) for hit in found]
-    spoken = [place for place in places if is_message_audience(place[0].key)]
-    stored = [place for place in places if not is_message_audience(place[0].key)]
-    rows = {**await _memories(session, ask, stored), **await _messages(session, ask, spoken)}
-    answers = [(rows.get((audience.id, seq)), hit) for (audience, seq), hit in zip(
-        places, found, strict=True)]  # fmt: skip
-    return tuple(
-        Candidate(memory, hit.relevance, hit.lanes) for memory, hit in answers if memory is not None
-    )
+    spoken = [is_message_audience(audience.key) for audience in held]
+    said = [hit for hit in found if spoken[hit.corpus_index]]
+    stored = [hit for hit in found if not spoken[hit.corpus_index]]
+    asked: list[Asked] = []
+    if stored:
+        asked.append(("hydrate_memories", _memories_asked(ask, held, stored)))
+    if said:
+        asked.append(("hydrate_messages", _messages_asked(ask, held, said)))
+    answers = iter(await session.together(*asked) if asked else ())
+    rows: dict[Place, Memory] = {}
+    if stored:
+        rows.update(((row[0], row[1]), memory_of(row[2:])) for row in next(answers))
+    if said:
+        audience = held[said[0].corpus_index].id  # a user's messages are one audience
+        rows.update(((audience, row[0]), recalled) for row, recalled in _said(ask, next(answers)))
+    hydrated = ((rows.get((held[hit.corpus_index].id, hit.key)), hit) for hit in found)
+    return tuple(Candidate(row, hit.relevance, hit.lanes) for row, hit in hydrated if row)
 
 
-async def _memories(
-    session: Session, ask: Ask, places: Sequence[tuple[Audience, int]]
-) -> dict[Place, Memory]:
-    if not places:
-        return {}
-    values = {
+def _memories_asked(ask: Ask, held: Sequence[Audience], found: Sequence[Scored]) -> dict[str, Any]:
+    audiences = [held[hit.corpus_index] for hit in found]
+    return {
         **ask.instants,
-        "places": [audience.place for audience, _ in places],
-        "audiences": sorted({audience.id for audience, _ in places}),
-        "seqs": [seq for _, seq in places],
+        "places": [audience.place for audience in audiences],
+        "audiences": sorted({audience.id for audience in audiences}),
+        "seqs": [hit.key for hit in found],
         "trust": ask.trust,
     }
-    rows = await session.all("hydrate_memories", values)
-    return {(row[0], row[1]): memory_of(row[2:]) for row in rows}
 
 
-async def _messages(
-    session: Session, ask: Ask, places: Sequence[tuple[Audience, int]]
-) -> dict[Place, Memory]:
-    if not places:
-        return {}
-    audience = places[0][0].id  # a user's messages are one audience
-    values = {
-        "audience": audience,
-        "seqs": [seq for _, seq in places],
+def _messages_asked(ask: Ask, held: Sequence[Audience], found: Sequence[Scored]) -> dict[str, Any]:
+    return {
+        "audience": held[found[0].corpus_index].id,
+        "seqs": [hit.key for hit in found],
         "session": ask.session,
         "at": ask.instants["at"],
     }
-    owner = MemoryOwner(ask.owner.tenant_id, user_id=owner_user(ask.owner), session_id=ask.session)
-    found: dict[Place, Memory] = {}
-    for seq, session_id, message_id, role, content, at, name in await session.all(
-        "hydrate_messages", values
-    ):
-        said = (message_id, role, content, instant_of(at), name)
-        found[audience, seq] = recalled_row(owner, session_id, said)
-    return found
+
+
+def _said(ask: Ask, rows: Iterable[Row]) -> Iterator[tuple[Row, Memory]]:
+    user = owner_user(ask.owner)
+    owner = MemoryOwner(ask.owner.tenant_id, user_id=user, session_id=ask.session)
+    for row in rows:
+        _, session_id, message_id, role, content, at, name = row
+        yield (
+            row,
+            recalled_row(owner, session_id, (message_id, role, content, instant_of(at), name)),
+        )

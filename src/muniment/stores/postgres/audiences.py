@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.domain.visibility import audience_key, is_message_audience
-from muniment.stores.postgres.session import Session
+from muniment.stores.postgres.session import Row, Session
 
 # GLOBAL's audience is the same for every owner.
 SHARED = audience_key(MemoryScope.GLOBAL, MemoryOwner("any")) or ""
@@ -51,10 +51,10 @@ def seen(keys: Sequence[str]) -> dict[str, Any]:
     return {"digests": [digest_of(key) for key in keys], "everyone": SHARED in keys}
 
 
-async def audiences_of(session: Session, keys: Sequence[str]) -> list[Audience]:
-    """The rows of `keys` that exist, in the order given."""
+def in_order(rows: Iterable[Row], keys: Sequence[str]) -> list[Audience]:
+    """The audiences of these rows, in the order of `keys`."""
     place = {key: index for index, key in enumerate(keys)}
-    found = [Audience(*row) for row in await session.all("audiences", seen(keys))]
+    found = [Audience(*row) for row in rows]
     return sorted(found, key=lambda audience: (place[audience.key], audience.id))
 
 

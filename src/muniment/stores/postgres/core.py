@@ -19,6 +19,7 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.postgres import connections
+from muniment.stores.postgres.asks import WIDTH
 from muniment.stores.postgres.audit import append
 from muniment.stores.postgres.change import Change, ChangeJob
 from muniment.stores.postgres.errors import explained
@@ -32,7 +33,7 @@ from muniment.stores.rehearsal import Rehearsed
 
 Clock = Callable[[], datetime]
 
-_MODEL, _WIDTH = "embedding_model", "embedding_width"
+_MODEL = "embedding_model"
 _BYTES_A_NUMBER = 4
 
 
@@ -197,7 +198,7 @@ class Core:
         first = next((vector for vector in vectors if vector is not None), None)
         if first is None:
             return [None] * len(vectors)
-        width = await _recorded_width(session)
+        width = await recorded_width(session)
         if width is None:
             width = await self._record(session, len(first) // _BYTES_A_NUMBER)
         size = width * _BYTES_A_NUMBER
@@ -211,35 +212,21 @@ class Core:
             raise _mixed(f"of {len(values)} dimensions")
         return vector
 
-    async def comparable(
-        self, session: Session, values: Sequence[float] | None
-    ) -> Sequence[float] | None:
-        """A query's embedding, None where the database has no vectors yet.
-
-        MemoryStoreError where its vectors are of another dimension.
-        """
-        width = None if values is None else await _recorded_width(session)
-        if values is None or width is None:
-            return None
-        if len(values) != width:
-            raise _mixed(f"of {len(values)} dimensions")
-        return values
-
     async def is_of_this_model(self, session: Session, probe: bytes | None) -> bool:
         """Whether the database's vectors are this embedder's, of which `probe` is one."""
-        model, width = await recorded(session, _MODEL), await _recorded_width(session)
+        model, width = await recorded(session, _MODEL), await recorded_width(session)
         same_width = probe is None or width == len(probe) // _BYTES_A_NUMBER
         return width is None or (model == self._model and same_width)
 
     async def _record(self, session: Session, width: int) -> int:
-        await session.run("record_setting", {"name": _WIDTH, "value": str(width)})
+        await session.run("record_setting", {"name": WIDTH, "value": str(width)})
         if self._model is not None:
             await session.run("record_setting", {"name": _MODEL, "value": self._model})
-        return await _recorded_width(session) or width
+        return await recorded_width(session) or width
 
     async def _require_same_model(self) -> None:
         async def job(session: Session) -> tuple[str | None, int | None]:
-            return await recorded(session, _MODEL), await _recorded_width(session)
+            return await recorded(session, _MODEL), await recorded_width(session)
 
         model, width = await self._transactions.read("", job)
         if self.reindexing:
@@ -261,9 +248,22 @@ async def recorded(session: Session, name: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-async def _recorded_width(session: Session) -> int | None:
-    width = await recorded(session, _WIDTH)
+async def recorded_width(session: Session) -> int | None:
+    """How many numbers the database's vectors have; None while there is none."""
+    width = await recorded(session, WIDTH)
     return None if width is None else int(width)
+
+
+def comparable(values: Sequence[float] | None, width: int | None) -> Sequence[float] | None:
+    """A query's embedding, None where the database has no vectors yet.
+
+    MemoryStoreError where its vectors are of another dimension.
+    """
+    if values is None or width is None:
+        return None
+    if len(values) != width:
+        raise _mixed(f"of {len(values)} dimensions")
+    return values
 
 
 def _mixed(what: str) -> MemoryStoreError:

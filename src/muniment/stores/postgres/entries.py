@@ -16,7 +16,7 @@ from muniment.stores.entries import SearchHit
 from muniment.stores.entry_face import Entries, Replacing
 from muniment.stores.entry_search import EntrySearch, within
 from muniment.stores.postgres.change import Change
-from muniment.stores.postgres.core import Core
+from muniment.stores.postgres.core import Core, comparable, recorded_width
 from muniment.stores.postgres.derivations import covered_by, either, seen_by
 from muniment.stores.postgres.importing import import_stream
 from muniment.stores.postgres.realms import by_coverage, chain, parts_of
@@ -85,7 +85,8 @@ class PostgresEntries(Entries):
         core, now = self._core, micros(self._core.clock())
 
         async def job(db: Session) -> list[SearchHit]:
-            embedding = await core.comparable(db, asked)
+            width = None if asked is None else await recorded_width(db)
+            embedding = comparable(asked, width)
 
             def ranking(corpus: Corpus) -> Sequence[Scored]:
                 return score(

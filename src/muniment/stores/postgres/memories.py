@@ -17,10 +17,10 @@ from muniment.evidence.query import analyze
 from muniment.evidence.score import Scored, score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
-from muniment.stores.postgres.asks import Ask, excluded_seqs, hydrate
-from muniment.stores.postgres.audiences import audiences_of, seen, touch
+from muniment.stores.postgres.asks import Ask, hydrate, standing
+from muniment.stores.postgres.audiences import seen, touch
 from muniment.stores.postgres.change import Change
-from muniment.stores.postgres.core import Core
+from muniment.stores.postgres.core import Core, comparable
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.vectors import Halfvec
 from muniment.stores.postgres.writes import remove_memory, write_fact, write_memory
@@ -207,9 +207,8 @@ class PostgresMemories:
         question = analyze(text)
 
         async def job(session: Session) -> tuple[Candidate, ...]:
-            held = await audiences_of(session, ask.all_keys)
-            skip = await excluded_seqs(session, ask)
-            near = await self._core.comparable(session, embedding)
+            start = await standing(session, ask)
+            near = comparable(embedding, start.width)
 
             def scored(corpora: list[Corpus]) -> Sequence[Scored]:
                 return score(
@@ -221,14 +220,14 @@ class PostgresMemories:
                     include_invalid=include_invalid,
                     kinds=ask.scored_kinds,
                     session=ask.session,
-                    exclude_keys=skip,
+                    exclude_keys=start.skipped,
                     min_trust=ask.trust,
                     limit=limit,
                     weights=self._core.ranking,
                 )
 
-            found = await self._core.images.scored(session, held, scored)
-            return await hydrate(session, ask, held, found)
+            found = await self._core.images.scored(session, start.held, scored)
+            return await hydrate(session, ask, start.held, found)
 
         return await self._core.read(owner.tenant_id, job)
 

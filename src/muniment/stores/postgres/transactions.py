@@ -25,8 +25,9 @@ _CLOSING_SECONDS = 5.0
 _WAITS_FOR_AN_END = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _log = logging.getLogger(__name__)
 
-# One message opens the transaction. All of it is local to the transaction, so that nothing is
-# left behind where a pooler gives the server connection to somebody else.
+# One message opens a transaction that writes, or that sees one instant. All of it is local to the
+# transaction, so that nothing is left behind where a pooler gives the server connection to
+# somebody else.
 _SETTINGS = (
     "search_path",
     "muniment.tenant",
@@ -36,9 +37,14 @@ _SETTINGS = (
 )
 _BEGIN = sql.SQL("BEGIN ISOLATION LEVEL {mode}; SET LOCAL ROLE {role}; SELECT {settings}")
 _WRITES = sql.SQL("READ COMMITTED READ WRITE")
-_READS = sql.SQL("READ COMMITTED READ ONLY")
 _ONE_INSTANT = sql.SQL("REPEATABLE READ READ ONLY")
 _NUMBERED = sql.SQL("; SELECT pg_current_xact_id()::text")
+# A message that only reads is a transaction of its own: this goes ahead in it.
+_ALONE = (
+    b"SELECT set_config('role', %(role)s, true), set_config('transaction_read_only', 'on', true),"
+    b" set_config('search_path', %(path)s, true), set_config('muniment.tenant', %(tenant)s, true),"
+    b" set_config('statement_timeout', %(wait)s, true), set_config('lock_timeout', %(wait)s, true)"
+)
 
 
 @dataclass(slots=True)
@@ -51,6 +57,11 @@ class _Attempt:
     seconds: float = 0.0
     snapshot: bool = False
     severed: bool = False
+
+    @property
+    def milliseconds(self) -> str:
+        """How long any of its statements may take."""
+        return str(int(self.seconds * 1000))
 
     def sever(self) -> None:
         """Cut the connection under whoever waits for it; a hung server cannot hold a caller."""
@@ -78,6 +89,7 @@ class Transactions:
     async def read(self, tenant: str, job: Job[Answer], *, seconds: float | None = None) -> Answer:
         """The job's answer; it runs again where the connection is lost or the server asks so.
 
+        Each of its messages sees what was committed before it: no transaction stays open between.
         With `seconds` in the place of the usual time limit, it sees one instant throughout.
         """
         attempt = _Attempt(seconds=seconds or self._timeout, snapshot=seconds is not None)
@@ -141,13 +153,16 @@ class Transactions:
         self, attempt: _Attempt, tenant: str, job: Job[Answer], *, writes: bool
     ) -> Answer:
         """One attempt; _Undone where it changed nothing and another may succeed."""
-        connection, attempt.committing, begun = None, False, False
+        connection, session, attempt.committing = None, None, False
         answer: Answer
         try:
             connection = attempt.connection = await self._pool.getconn()
+            if not writes and not attempt.snapshot:
+                session = self._alone(attempt, connection, tenant)
+                return await job(session)
             await self._begin(attempt, connection, tenant, writes=writes)
-            begun = True
-            answer = await job(Session(connection, tenant))
+            session = Session(connection, tenant)
+            answer = await job(session)
             attempt.committing = True
             await connection.execute(b"COMMIT")
         except UNDONE as error:
@@ -156,7 +171,7 @@ class Transactions:
             if connection is None or not is_lost(error, connection):
                 raise explained(error) from None
             if not (writes and attempt.committing and await self._committed(attempt.number)):
-                raise _Undone(error, stale=not begun) from None
+                raise _Undone(error, stale=session is None or not session.heard) from None
         finally:
             attempt.connection = None
             if connection is not None:
@@ -167,9 +182,9 @@ class Transactions:
         self, attempt: _Attempt, connection: Connection, tenant: str, *, writes: bool
     ) -> None:
         begin = _BEGIN.format(
-            mode=_WRITES if writes else (_ONE_INSTANT if attempt.snapshot else _READS),
+            mode=_WRITES if writes else _ONE_INSTANT,
             role=sql.Identifier(ROLE),
-            settings=_local(self.path, tenant, *[str(int(attempt.seconds * 1000))] * 3),
+            settings=_local(self.path, tenant, *[attempt.milliseconds] * 3),
         )
         cursor = await connection.execute(begin + _NUMBERED if writes else begin)
         while cursor.nextset():
@@ -177,6 +192,11 @@ class Transactions:
         if writes:
             row = await cursor.fetchone()
             attempt.number = None if row is None else row[0]
+
+    def _alone(self, attempt: _Attempt, connection: Connection, tenant: str) -> Session:
+        wait = attempt.milliseconds
+        values = {"role": ROLE, "path": self.path, "tenant": tenant, "wait": wait}
+        return Session(connection, tenant, (_ALONE, values))
 
     async def _committed(self, number: str | None) -> bool:
         """Whether a transaction whose end was not heard of was committed."""

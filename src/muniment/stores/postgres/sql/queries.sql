@@ -14,7 +14,7 @@ RETURNING version;
 
 -- name: memory_changed
 SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust,
-    terms, marks, length, halfvec_send(vector)
+    terms, marks, length, vector
 FROM memory WHERE tenant_id = %(place)s AND audience = %(audience)s AND changed > %(version)s
 ORDER BY seq;
 
@@ -23,7 +23,7 @@ SELECT seq FROM memory WHERE tenant_id = %(place)s AND audience = %(audience)s;
 
 -- name: message_changed
 SELECT m.seq, c.session_id, m.role, m.created_at, m.terms, m.marks, m.length,
-    halfvec_send(m.vector)
+    m.vector
 FROM message m JOIN conversation c
     ON c.tenant_id = m.tenant_id AND c.audience = m.audience AND c.id = m.conversation
 WHERE m.tenant_id = %(place)s AND m.audience = %(audience)s AND m.changed > %(version)s
