@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -300,7 +300,8 @@ async def test_erasing_goes_on_in_a_damaged_file_and_says_that_it_waits(tmp_path
             await store.memories.save(fact(words, "bo"))
         for _ in range(5):
             await store.memories.save(fact(words))
-    pages = sqlite3.connect(path).execute("PRAGMA page_size").fetchone()[0]
+    with closing(sqlite3.connect(path)) as db:
+        pages = db.execute("PRAGMA page_size").fetchone()[0]
     content = bytearray(path.read_bytes())
     at = content.find(words.made["bo"][61].encode()) // pages * pages
     content[at : at + 100] = b"\xff" * 100

@@ -38,9 +38,11 @@ async def _heard(writer: asyncio.subprocess.Process, count: int) -> list[str]:
 async def test_a_restart_loses_no_acknowledged_write_and_doubles_none(tmp_path: Path) -> None:
     process, address = postgres_program.started(tmp_path)
     programs = postgres_program.programs(18)
+    writers: dict[str, asyncio.subprocess.Process] = {}
     try:
         await migrate(address)
-        writers = {name: await _writer(address, name) for name in ("one", "two")}
+        for name in ("one", "two"):
+            writers[name] = await _writer(address, name)
         said = {name: await _heard(writer, _BEFORE) for name, writer in writers.items()}
         process.send_signal(signal.SIGINT)  # a fast shutdown: every connection is cut
         process.wait()
@@ -56,6 +58,10 @@ async def test_a_restart_loses_no_acknowledged_write_and_doubles_none(tmp_path: 
             await writer.wait()
         await _compare(address, {name: _whole(lines) for name, lines in said.items()})
     finally:
+        for writer in writers.values():
+            with contextlib.suppress(ProcessLookupError):
+                writer.kill()
+            await writer.wait()
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
         process.wait()

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _PARENT_DEATH_SIGNAL = 1
+_PORTS = (15_000, 32_000)
 _START_SECONDS = 120  # on a busy machine
 USER = "pgserver"  # PostgreSQL refuses to run as root
 _SETTINGS = {
@@ -118,9 +120,12 @@ def _let_in(path: Path) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port that no outgoing connection is given: while the server restarts, a client that
+    tries again could otherwise be connected to itself, and hold the port."""
+    while True:
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", random.randrange(*_PORTS)))
+            return int(listener.getsockname()[1])
 
 
 def wait_until_ready(bin_path: Path, process: subprocess.Popen[bytes], port: int) -> None:
