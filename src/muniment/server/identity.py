@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +17,7 @@ from muniment.domain.conversation import ConversationIdentity
 from muniment.domain.identifiers import DEFAULT_TENANT, DEFAULT_USER
 from muniment.domain.owner import MemoryOwner
 from muniment.server.keys import Keys, KeysUnavailable, UnknownKey
+from muniment.server.known_tokens import Known, KnownTokens
 from muniment.server.problems import Problem
 from muniment.server.settings import AuthSettings
 
@@ -93,11 +95,19 @@ SHARED = Identity(
 
 
 class Authenticator:
-    """Turns a request's credential into an identity."""
+    """Turns a request's credential into an identity. One that was verified is known until it
+    expires, or until its key is not among the keys any more."""
 
-    def __init__(self, settings: AuthSettings, keys: Keys | None) -> None:
+    def __init__(
+        self,
+        settings: AuthSettings,
+        keys: Keys | None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._settings = settings
         self._keys = keys
+        self._known: KnownTokens[Identity] = KnownTokens(clock)
 
     async def identify(self, credential: str | None) -> Identity:
         """The shared identity in mode none, the token's in mode jwt; Problem 401 or 503."""
@@ -105,32 +115,43 @@ class Authenticator:
             return SHARED
         if credential is None:
             raise _unauthorized("a bearer token is needed")
-        return self._read(await self._claims(credential, self._keys))
-
-    async def _claims(self, token: str, keys: Keys) -> Mapping[str, Any]:
-        settings = self._settings
         try:
-            header = jwt.get_unverified_header(token)
-            if header.get("alg") not in settings.algorithms:
-                raise _unauthorized()
-            return jwt.decode(
-                token,
-                await keys.key(header),
-                algorithms=list(settings.algorithms),
-                issuer=settings.issuer,
-                audience=settings.audience,
-                leeway=settings.leeway_seconds,
-                options={
-                    "require": ["exp", settings.user_id_claim],
-                    "verify_aud": settings.audience is not None,
-                    "verify_iss": settings.issuer is not None,
-                },
-            )
+            return await self._verified(credential, self._keys)
         except KeysUnavailable:
             raise Problem(503, "keys", "tokens cannot be verified now", retry_after=10) from None
         except (UnknownKey, jwt.PyJWTError, ValueError, TypeError, OverflowError):
             # PyJWT's errors quote claims; a claim of the wrong kind may raise any of these.
             raise _unauthorized() from None
+
+    async def _verified(self, token: str, keys: Keys) -> Identity:
+        known = self._known.get(token)
+        if known is not None and await keys.key(known.header) is known.key:
+            return known.identity
+        header = jwt.get_unverified_header(token)
+        if header.get("alg") not in self._settings.algorithms:
+            raise _unauthorized()
+        key = await keys.key(header)
+        claims = self._claims(token, key)
+        identity = self._read(claims)
+        until = int(claims["exp"]) + self._settings.leeway_seconds
+        self._known.put(token, Known(identity, until, header, key))
+        return identity
+
+    def _claims(self, token: str, key: Any) -> Mapping[str, Any]:
+        settings = self._settings
+        return jwt.decode(
+            token,
+            key,
+            algorithms=list(settings.algorithms),
+            issuer=settings.issuer,
+            audience=settings.audience,
+            leeway=settings.leeway_seconds,
+            options={
+                "require": ["exp", settings.user_id_claim],
+                "verify_aud": settings.audience is not None,
+                "verify_iss": settings.issuer is not None,
+            },
+        )
 
     def _read(self, claims: Mapping[str, Any]) -> Identity:
         names = self._settings

@@ -71,7 +71,7 @@ class Services:
     runs: Runs = field(default_factory=Runs)
 
 
-def services(request: Request) -> Services:
+async def services(request: Request) -> Services:  # a plain function would be given a thread
     """The services of the app that serves `request`."""
     found: Services = request.app.state.services
     return found

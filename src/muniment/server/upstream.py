@@ -19,6 +19,7 @@ Message = dict[str, Any]
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _OK = 200
 _MOST_BYTES = 16 << 20
+_LINE_BYTES = 1 << 20
 _CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.2
 _RETRY_SECONDS = 5
@@ -54,23 +55,23 @@ class ChatModel:
             raise _broken()
         return reply
 
-    async def stream(self, messages: Sequence[Message], options: Message) -> AsyncIterator[Message]:
-        """The reply's chunks; Problem where it breaks off before its end."""
+    async def stream(
+        self, messages: Sequence[Message], options: Message
+    ) -> AsyncIterator[tuple[bytes, Message]]:
+        """The reply's chunks, each as it came, on one line, and read; Problem where they break
+        off before the end."""
         finished = False
         asked = {**options, "stream": True}
         async with self._sent(messages, asked, self._silence) as response:
-            async for line in response.content:
-                if not line.startswith(b"data:"):
-                    continue
-                data = line[5:].strip()
+            async for data in _events(response):
                 if data == b"[DONE]":
                     await _drain(response)
                     return
-                chunk = _object(data)
+                chunk = _object(data.decode())
                 if "error" in chunk:
                     raise _broken()
                 finished = finished or first_choice(chunk).get("finish_reason") is not None
-                yield chunk
+                yield data, chunk
         if not finished:
             raise _broken()
 
@@ -101,6 +102,25 @@ class ChatModel:
         return await self._client.post(
             self._url, json=body, headers=self._headers, timeout=limits, allow_redirects=False
         )
+
+
+async def _events(response: ClientResponse) -> AsyncIterator[bytes]:
+    """What follows `data:` on each line that begins so."""
+    held = b""
+    async for part in response.content.iter_any():
+        *lines, held = (held + part).split(b"\n")
+        if len(held) > _LINE_BYTES:
+            raise _broken()
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield _one_line(line[5:])
+    if held.startswith(b"data:"):
+        yield _one_line(held[5:])
+
+
+def _one_line(data: bytes) -> bytes:
+    """`data` without what a client would read as the end of a line; in JSON that is a space."""
+    return data.strip().replace(b"\r", b" ")
 
 
 async def _drain(response: ClientResponse) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from muniment.server.upstream import ChatModel, first_choice
 
 Chunk = dict[str, Any]
 
+DONE = b"data: [DONE]\n\n"
 _AHEAD = 64
 _ENVELOPE = ("id", "created", "model", "usage")
 
@@ -56,9 +57,10 @@ class Stream:
     exchange: Exchange
     model: ChatModel
     options: Chunk
-    _queue: asyncio.Queue[Chunk | Problem | None] = field(
-        default_factory=lambda: asyncio.Queue(_AHEAD)
-    )
+    _ready: list[bytes] = field(default_factory=list[bytes])
+    _readable: asyncio.Event = field(default_factory=asyncio.Event)
+    _taken: asyncio.Event = field(default_factory=asyncio.Event)
+    _ended: bool = False
     _parts: list[str] = field(default_factory=list[str])
     _size: int = 0
     _calls: ToolCalls = field(default_factory=ToolCalls)
@@ -69,14 +71,23 @@ class Stream:
         """Begin to ask the model."""
         self._task = self.exchange.services.runs.start(self._produce())
 
-    async def chunks(self) -> AsyncIterator[Chunk | Problem]:
-        """The chunks as they come, ours in the last; a Problem last where it broke off."""
-        try:
-            while (item := await self._queue.get()) is not None:
-                yield item
-        finally:
-            if self._task is not None:
-                self._task.cancel()  # the client is gone; nothing happens where it has ended
+    async def take(self) -> bytes:
+        """The server-sent events that are ready, once there are any; nothing at the end. Ours are
+        in the last chunk; an error is the last event, and then there is no [DONE]."""
+        while not self._ready:
+            if self._ended:
+                return b""
+            self._readable.clear()
+            await self._readable.wait()
+        events = b"".join(self._ready)
+        self._ready.clear()
+        self._taken.set()
+        return events
+
+    def leave(self) -> None:
+        """The client is gone; nothing happens where the answer has ended."""
+        if self._task is not None:
+            self._task.cancel()
 
     async def _produce(self) -> None:
         runs = self.exchange.services.runs
@@ -87,24 +98,27 @@ class Stream:
             raise
         except Exception as error:
             await runs.finish(self.exchange.keep(self._answer(partial=True)))
-            await self._put(error if isinstance(error, Problem) else _failed())
+            await self._put(_failure(error if isinstance(error, Problem) else _failed()))
         else:
             kept = await runs.finish(self.exchange.keep(self._answer(partial=False)))
             self._held[-1] = {**self._held[-1], **kept.fields()}
             for chunk in self._held:
-                await self._put(chunk)
-        await self._put(None)
+                await self._put(event(chunk))
+            await self._put(DONE)
+        finally:
+            self._ended = True
+            self._readable.set()
 
     async def _pass_on(self) -> None:
         """Pass chunks on but for the last ones: those wait for what is kept."""
         started = time.perf_counter()
-        async for chunk in self.model.stream(self.exchange.prompt, self.options):
+        async for data, chunk in self.model.stream(self.exchange.prompt, self.options):
             choice = first_choice(chunk)
             self._collect(choice.get("delta"))
             if self._held or choice.get("finish_reason") is not None:
                 self._held.append(chunk)
             else:
-                await self._put(chunk)
+                await self._put(b"data: %b\n\n" % data)
         if not self._held:
             self._held.append(_last_chunk())
         self.exchange.services.metrics.step("model", time.perf_counter() - started)
@@ -127,13 +141,24 @@ class Stream:
             envelope = envelope_of(self._held[-1], next(filter(None, reasons), "stop"))
         return Answer("".join(self._parts), self._calls.whole(), partial, envelope)
 
-    async def _put(self, item: Chunk | Problem | None) -> None:
+    async def _put(self, events: bytes) -> None:
         """Wait for the client to take what is there; one that takes nothing has left."""
-        if not self._queue.full():
-            self._queue.put_nowait(item)
-            return
-        async with asyncio.timeout(self.exchange.services.settings.client_seconds):
-            await self._queue.put(item)
+        self._ready.append(events)
+        self._readable.set()
+        if len(self._ready) >= _AHEAD:
+            self._taken.clear()
+            async with asyncio.timeout(self.exchange.services.settings.client_seconds):
+                await self._taken.wait()
+
+
+def event(value: Chunk) -> bytes:
+    """`value` as a server-sent event."""
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+def _failure(problem: Problem) -> bytes:
+    error = {"message": problem.detail, "type": problem.code, "code": problem.status}
+    return event({"error": error})
 
 
 def _last_chunk() -> Chunk:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterable
 from typing import Annotated, Any
 
@@ -10,11 +9,12 @@ from fastapi import APIRouter, Header
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from muniment.server.completions.answering import Chunk, Stream, whole
+from muniment.server.completions.answering import DONE, Stream, event, whole
 from muniment.server.completions.exchange import Exchange
 from muniment.server.completions.opening import CHAT, Asked, Repeated, opened
 from muniment.server.completions.repeating import as_chunks, told_again
 from muniment.server.completions.request import CompletionRequest, checked_key, chosen_session
+from muniment.server.event_stream import EventStream
 from muniment.server.identity import Reader
 from muniment.server.problems import Problem
 from muniment.server.routes.documented import ITEM, problems
@@ -24,7 +24,6 @@ from muniment.server.upstream import ChatModel
 router = APIRouter(prefix="/v1/chat", tags=["completions"])
 
 SESSION_HEADER = "Muniment-Session-Id"
-_DONE = b"data: [DONE]\n\n"
 
 SessionHeader = Annotated[str | None, Header(alias=SESSION_HEADER, max_length=256)]
 KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
@@ -73,9 +72,7 @@ async def chat_completion(
     if request.stream:
         stream = Stream(found, model, request.options())
         stream.start()
-        return StreamingResponse(
-            _events(stream), headers=headers_of(found), media_type="text/event-stream"
-        )
+        return EventStream(stream, headers_of(found))
     return await _whole(found, model, request)
 
 
@@ -115,25 +112,10 @@ def again(reply: dict[str, Any], *, streamed: bool) -> Response:
     headers = session_header(reply["session_id"])
     if not streamed:
         return JSONResponse(reply, headers=headers)
-    events = [*map(_event, as_chunks(reply)), _DONE]
+    events = [*map(event, as_chunks(reply)), DONE]
     return StreamingResponse(_each(events), headers=headers, media_type="text/event-stream")
 
 
 async def _each(events: Iterable[bytes]) -> AsyncIterator[bytes]:
-    for event in events:
-        yield event
-
-
-async def _events(stream: Stream) -> AsyncIterator[bytes]:
-    """Server-sent events; an error is the last one, and then there is no [DONE]."""
-    async for item in stream.chunks():
-        if isinstance(item, Problem):
-            error = {"message": item.detail, "type": item.code, "code": item.status}
-            yield _event({"error": error})
-            return
-        yield _event(item)
-    yield _DONE
-
-
-def _event(value: Chunk) -> bytes:
-    return f"data: {json.dumps(value)}\n\n".encode()
+    for each in events:
+        yield each
