@@ -287,6 +287,52 @@ class LeasedAppends(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How an exchange began: its session is taken where `wait` is 0, else it is another's for so
+    many seconds, and nothing was done. `pairs` are the newest completed exchanges' messages."""
+
+    wait: float
+    pairs: tuple[ConversationMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is kept at the end of an exchange: the `answer`, and with it the first `title` of a
+    session without one, and the `envelope` of the request under `key`. None is left out."""
+
+    answer: ConversationMessage | None = None
+    title: str | None = None
+    key: str | None = None
+    envelope: str | None = None
+
+
+class Exchanges(Protocol):
+    """A completion's two writes, each a single transaction where the store can."""
+
+    async def begin(
+        self,
+        identity: ConversationIdentity,
+        question: ConversationMessage | None,
+        *,
+        holder: str,
+        ttl_seconds: float,
+        new_kind: str | None,
+        pairs: int,
+    ) -> Begun:
+        """Take the session's lease, read the newest `pairs`, store the question where one is
+        given. With `new_kind` a session that is not there is made, of that kind; without it that
+        is NotFoundError."""
+        ...
+
+    async def end(
+        self, identity: ConversationIdentity, ending: Ending, *, holder: str
+    ) -> str | None:
+        """Keep what is given and free the session; its title. NotFoundError, with nothing kept,
+        for an answer whose lease is over."""
+        ...
+
+
 class ServiceRecords(Protocol):
     """What replicas of a service share beside the memory: leases and keyed requests.
 

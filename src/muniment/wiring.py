@@ -32,6 +32,7 @@ from muniment.ports import (
     ConversationDirectory,
     ConversationMessageStore,
     ConversationSessions,
+    Exchanges,
     FactStore,
     LeasedAppends,
     MemoryEmbedder,
@@ -81,6 +82,9 @@ class AsyncStore(Protocol):
 
     @property
     def service(self) -> ServiceRecords: ...
+
+    @property
+    def exchanges(self) -> Exchanges: ...
 
     async def history(self, owner: MemoryOwner, memory_id: str, /) -> tuple[Memory, ...]: ...
 

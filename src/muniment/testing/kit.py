@@ -19,6 +19,7 @@ from muniment.ports import (
     ConversationDirectory,
     ConversationMessageStore,
     ConversationSessions,
+    Exchanges,
     FactStore,
     LeasedAppends,
     MemoryCandidates,
@@ -55,6 +56,8 @@ class AsyncStore(Protocol):
     def working(self) -> WorkingMemoryStore: ...
     @property
     def service(self) -> ServiceRecords: ...
+    @property
+    def exchanges(self) -> Exchanges: ...
     @property
     def entries(self) -> Entries: ...
     async def history(self, whose: MemoryOwner | Scope, memory_id: str, /) -> Sequence[Memory]: ...

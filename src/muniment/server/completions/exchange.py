@@ -16,11 +16,13 @@ from muniment.domain.conversation import (
     ConversationRole,
 )
 from muniment.domain.identifiers import new_message_id
+from muniment.errors import NotFoundError
+from muniment.ports import Begun, Ending
 from muniment.server.completions.citations import Passage, used
 from muniment.server.completions.lease import SessionLease
+from muniment.server.completions.prompt import EXCHANGES
 from muniment.server.completions.title import title_of
 from muniment.server.services import Services
-from muniment.wiring import Conversations
 
 _log = logging.getLogger("muniment.server.completions")
 
@@ -60,8 +62,9 @@ class Kept:
 class Exchange:
     """One question under way. The session's lease is ours until `keep` has ended.
 
-    `first` says that the session had no completed exchange; `stored` that the question is stored;
-    `new_kind` is the kind of a session that this exchange makes.
+    `first` says that the session had no completed exchange; `taken` that the store gave us its
+    lease; `stored` that the question is stored; `new_kind` is the kind of a session that this
+    exchange makes, None where it is there already.
     """
 
     services: Services
@@ -73,46 +76,69 @@ class Exchange:
     run_id: str | None = None
     new_kind: str | None = None
     first: bool = False
+    taken: bool = False
     stored: bool = False
     prompt: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     passages: Sequence[Passage] = ()
 
-    async def store_question(self) -> None:
-        """Store the question before the model is asked; without it nothing of this is kept."""
-        message = self._message(self.question_id, ConversationRole.USER, self.question)
+    async def begin(self, *, storing: bool) -> tuple[ConversationMessage, ...] | None:
+        """Take the session; its newest completed exchanges. The question is stored with it where
+        `storing`. None where the store cannot say: then nothing of this is kept. NotFoundError
+        for a session that is not there, Problem 409 for a busy one."""
         try:
-            async with self._bounded():
-                if self.new_kind is not None:
-                    await self._conversations.create(self.identity, kind=self.new_kind)
-                await self._conversations.append_messages(self.identity, [message])
+            begun = await self._begun(storing=storing)
+        except NotFoundError:
+            raise
+        except Exception as error:
+            self._degraded("exchange", error)
+            return None
+        self.lease.taken(begun.wait)
+        self.taken, self.stored = True, storing
+        return begun.pairs
+
+    async def store_question(self) -> None:
+        """Store the question of a session that `begin` took; without it nothing of this is kept."""
+        try:
+            await self._begun(storing=True)
             self.stored = True
         except Exception as error:
             self._degraded("question", error)
+
+    async def _begun(self, *, storing: bool) -> Begun:
+        question = self._message(self.question_id, ConversationRole.USER, self.question)
+        async with self._bounded():
+            return await self.services.memory.store.exchanges.begin(
+                self.identity,
+                question if storing else None,
+                holder=self.lease.holder,
+                ttl_seconds=self.lease.seconds,
+                new_kind=self.new_kind,
+                pairs=EXCHANGES,
+            )
 
     async def keep(self, answer: Answer) -> Kept:
         """Store the answer, title the session, note the key, and free the session. Never raises:
         what cannot be kept leaves the answer as good as it is."""
         citations = used(answer.content, self.passages)
+        ending = self._ending(answer, citations)
         saved, title = False, None
+        self.lease.ended()
         try:
             async with self._bounded():
-                message = await self._store_answer(answer, citations)
-                saved = message is not None
-                titling = self._titled(saved and self.first and not answer.partial)
-                title, _ = await asyncio.gather(titling, self._finish(message, answer))
+                title = await self.services.memory.store.exchanges.end(
+                    self.identity, ending, holder=self.lease.holder
+                )
+            saved = ending.answer is not None
         except Exception as error:
             self._degraded("answer", error)
-        finally:
             await self.lease.give_back()
         session = self.identity.session_id
         return Kept(session, title, saved and not answer.partial, citations, self.run_id)
 
-    async def _store_answer(
-        self, answer: Answer, citations: list[dict[str, Any]]
-    ) -> ConversationMessage | None:
-        """The stored message; None where there is nothing to store."""
+    def _ending(self, answer: Answer, citations: list[dict[str, Any]]) -> Ending:
+        """What is kept of `answer`: nothing where there is none, or no question to it."""
         if not self.stored or not (answer.content.strip() or answer.tool_calls):
-            return None
+            return Ending()
         message = self._message(
             new_message_id(),
             ConversationRole.ASSISTANT,
@@ -121,26 +147,10 @@ class Exchange:
             citations_json=json.dumps(citations) if citations else None,
             partial=answer.partial,
         )
-        # With the lease: an answer must not bring back a session that was deleted meanwhile.
-        await self._conversations.append_messages(self.identity, [message], lease=self.lease.holder)
-        return message
-
-    async def _finish(self, message: ConversationMessage | None, answer: Answer) -> None:
-        if self.key is None or message is None or answer.partial:
-            return
-        await self.services.memory.store.service.finish(
-            self.identity.tenant_id,
-            self.identity.user_id,
-            self.key,
-            answer_id=message.message_id,
-            envelope=json.dumps(answer.envelope or {}),
-        )
-
-    async def _titled(self, first: bool) -> str | None:
-        title = title_of(self.question)
-        if first and await self._conversations.set_generated_title(self.identity, title=title):
-            return title
-        return await self._conversations.get_title(self.identity)
+        if answer.partial:
+            return Ending(message)
+        title = title_of(self.question) if self.first else None
+        return Ending(message, title, self.key, json.dumps(answer.envelope or {}))
 
     def _message(
         self, message_id: str, role: ConversationRole, content: str, **more: Any
@@ -156,7 +166,3 @@ class Exchange:
         _log.warning(
             "the %s was not stored in %s (%s)", what, self.identity.session_id, type(error).__name__
         )
-
-    @property
-    def _conversations(self) -> Conversations:
-        return self.services.memory.conversations

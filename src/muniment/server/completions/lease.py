@@ -21,15 +21,20 @@ class SessionLease:
     ) -> None:
         self._records = records
         self._identity = identity
-        self._seconds = seconds
+        self.seconds = seconds
         self.holder = new_message_id()
         self._keeper: asyncio.Task[None] | None = None
 
     async def take(self) -> None:
         """Take the session; Problem 409 with Retry-After where another has it."""
-        wait = await self._records.acquire(
-            self._identity, holder=self.holder, ttl_seconds=self._seconds
+        self.taken(
+            await self._records.acquire(
+                self._identity, holder=self.holder, ttl_seconds=self.seconds
+            )
         )
+
+    def taken(self, wait: float) -> None:
+        """Keep the session, taken where `wait` is 0; Problem 409 where another has it so long."""
         if wait > 0:
             # The other is likely done long before its lease would end.
             raise Problem(
@@ -40,22 +45,26 @@ class SessionLease:
             )
         self._keeper = asyncio.create_task(self._keep())
 
+    def ended(self) -> None:
+        """The session is free, or about to be: the lease is not renewed any more."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+
     async def held(self) -> bool:
         """Whether the session is still there and still ours."""
         return await self._records.renew(
-            self._identity, holder=self.holder, ttl_seconds=self._seconds
+            self._identity, holder=self.holder, ttl_seconds=self.seconds
         )
 
     async def give_back(self) -> None:
         """Free the session; where the store cannot, the lease ends by itself."""
-        if self._keeper is not None:
-            self._keeper.cancel()
+        self.ended()
         with contextlib.suppress(MemoryStoreError, TimeoutError):
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 await self._records.release(self._identity, holder=self.holder)
 
     async def _keep(self) -> None:
         while True:
-            await asyncio.sleep(self._seconds / 3)
+            await asyncio.sleep(self.seconds / 3)
             with contextlib.suppress(MemoryStoreError):
                 await self.held()

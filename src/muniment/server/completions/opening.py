@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.identifiers import new_message_id, new_session_id
-from muniment.errors import MemoryStoreError
+from muniment.errors import NotFoundError
 from muniment.ports import KeyedRequest
 from muniment.server.completions.citations import passages_for, rendered
 from muniment.server.completions.exchange import Exchange
@@ -57,59 +56,45 @@ async def opened(asked: Asked) -> Exchange | Repeated:
     if asked.key is not None:  # before the lease: a key may name a session of its own making
         await _require_session(asked)
         kept = await _kept(asked, kept)
-    services = asked.services
-    identity = asked.caller.conversation(kept.session_id)
+    exchange = _exchange(asked, kept)
     if kept.answer_id is not None:
-        return Repeated(kept, identity)
-    records = services.memory.store.service
-    lease = SessionLease(records, identity, seconds=services.settings.lease_seconds)
-    _, pairs, leased = await all_of(
-        _require_session(asked),
-        history(services.memory.conversations, identity, services.metrics),
-        _taken(lease, services),
-        undo=lease.give_back,
-    )
+        return Repeated(kept, exchange.identity)
     try:
+        pairs = await _begun(exchange, asked)
         kept = await _kept(asked, kept)  # the first may have been answered while we came
         if kept.answer_id is not None:
-            await lease.give_back()
-            return Repeated(kept, identity)
-        exchange = Exchange(services, identity, lease, asked.question, kept.question_id, asked.key)
-        if asked.kind == AGENT:
-            exchange.run_id = f"run_{kept.question_id.removeprefix('msg_')}"
-            exchange.new_kind = AGENT if asked.session_id is None else None
+            await exchange.lease.give_back()
+            return Repeated(kept, exchange.identity)
         await _prepare(exchange, asked, pairs)
-        if leased:
-            await exchange.store_question()
     except BaseException:
-        await lease.give_back()
+        await exchange.lease.give_back()
         raise
     return exchange
 
 
-async def _taken(lease: SessionLease, services: Services) -> bool:
-    """Whether the session is ours; where the store cannot say, nothing of this will be kept."""
+def _exchange(asked: Asked, kept: KeyedRequest) -> Exchange:
+    services, identity = asked.services, asked.caller.conversation(kept.session_id)
+    records, seconds = services.memory.store.service, services.settings.lease_seconds
+    lease = SessionLease(records, identity, seconds=seconds)
+    exchange = Exchange(services, identity, lease, asked.question, kept.question_id, asked.key)
+    exchange.new_kind = asked.kind if asked.session_id is None else None
+    if asked.kind == AGENT:
+        exchange.run_id = f"run_{kept.question_id.removeprefix('msg_')}"
+    return exchange
+
+
+async def _begun(exchange: Exchange, asked: Asked) -> Sequence[ConversationMessage]:
+    """The history, with the session taken. The question is stored with it, but for one whose
+    context is built first: that must not see it as a part of the past."""
     try:
-        async with asyncio.timeout(services.memory.policy.call_timeout_seconds):
-            await lease.take()
-    except (MemoryStoreError, TimeoutError) as error:
-        services.metrics.degraded("lease")
-        _log.warning("no lease, so nothing will be stored (%s)", type(error).__name__)
-        return False
-    return True
-
-
-async def all_of(
-    *calls: Coroutine[Any, Any, Any], undo: Callable[[], Awaitable[None]]
-) -> list[Any]:
-    """What the calls give, made at once. Where some fail the first one's error is raised, after
-    all have ended and `undo` has been done."""
-    found = await asyncio.gather(*calls, return_exceptions=True)
-    failed = [each for each in found if isinstance(each, BaseException)]
-    if failed:
-        await undo()
-        raise failed[0]
-    return found
+        pairs = await exchange.begin(storing=asked.request.memory != "full")
+    except NotFoundError:
+        raise not_found() from None
+    if pairs is not None:
+        return pairs
+    await _require_session(asked)
+    services = asked.services
+    return await history(services.memory.conversations, exchange.identity, services.metrics)
 
 
 def _require_memory_allowed(asked: Asked) -> None:
@@ -126,7 +111,9 @@ async def _require_session(asked: Asked) -> None:
 
 
 def _keyed(asked: Asked) -> KeyedRequest:
-    fingerprint = asked.request.fingerprint(asked.kind, asked.session_id)
+    """The request as it is kept under its key; one without a key is not kept."""
+    keyed = asked.key is not None
+    fingerprint = asked.request.fingerprint(asked.kind, asked.session_id) if keyed else ""
     return KeyedRequest(fingerprint, asked.session_id or new_session_id(), new_message_id())
 
 
@@ -161,6 +148,8 @@ async def _prepare(exchange: Exchange, asked: Asked, pairs: Sequence[Conversatio
         notes, window, tokens = await full_context(services.memory, owner, asked.question)
         services.metrics.served("context", tokens)
         leading += notes
+        if exchange.taken:
+            await exchange.store_question()
     else:
         budget = services.settings.model_context_tokens
         window = within(pairs, [*leading, question], budget=budget)

@@ -20,6 +20,7 @@ from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.exchanges import ComposedExchanges
 from muniment.stores.in_memory import realms
 from muniment.stores.in_memory.conversations import MAX_SESSIONS, InMemoryConversations
 from muniment.stores.in_memory.entries import InMemoryEntries
@@ -76,6 +77,7 @@ class InMemoryStore:
         self.working = InMemoryWorking(self._tables)
         self.entries = InMemoryEntries(self._tables, self._embedder)
         self.service = InMemoryService(self._tables)
+        self.exchanges = ComposedExchanges(self.conversations, self.service)
 
     async def open(self, *, reindexing: bool = False) -> Self:  # noqa: ARG002 - as every store
         """Ready as it is: there is nothing to open."""

@@ -16,6 +16,7 @@ from muniment.governance.tokens import TokenEstimator
 from muniment.governance.usage import Usage, checked_period
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
+from muniment.stores.exchanges import ComposedExchanges
 from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.postgres import realms
 from muniment.stores.postgres.audit import verify
@@ -95,6 +96,7 @@ class PostgresStore:
         self.working = PostgresWorkingMemory(self._core)
         self.entries = PostgresEntries(self._core)
         self.service = PostgresService(self._core)
+        self.exchanges = ComposedExchanges(self.conversations, self.service)
 
     async def open(self, *, reindexing: bool = False) -> PostgresStore:
         """Check the server and its schema; answers the store itself.

@@ -13,37 +13,32 @@ from muniment.domain.conversation import (
     ConversationMessage,
     ConversationPage,
     ConversationSummaryRow,
-    complete_message_pairs,
     normalize_conversation_title,
 )
 from muniment.domain.cursor import open_cursor, seal_cursor
 from muniment.domain.owner import MemoryOwner
-from muniment.domain.realm import RealmKey
 from muniment.domain.scope import MemoryScope
-from muniment.domain.visibility import audience_key, message_audience
-from muniment.errors import InvalidEntryError
+from muniment.domain.visibility import audience_key
 from muniment.governance import events
-from muniment.governance.events import conversation_realm
-from muniment.lexical.indexing import index_text
-from muniment.stores.recalled import is_searchable, same_message, spoken
-from muniment.stores.rows import (
-    Row,
-    instant_of,
-    memory_of,
-    message_of,
-    message_row,
-    micros,
-)
+from muniment.stores.recalled import is_searchable, spoken
+from muniment.stores.rows import Row, instant_of, memory_of, message_of
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core, cursor_secret
 from muniment.stores.sqlite.erasing import erase
 from muniment.stores.sqlite.images import json_list
+from muniment.stores.sqlite.messages import (
+    LAST,
+    append,
+    conversation_row,
+    newest,
+    newest_pairs,
+    opened,
+    realm_of_talk,
+    titled,
+)
 from muniment.stores.sqlite.service import require_lease
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.sqlite.writes import touch
 
-_LAST = (1 << 63) - 1
-_PAGE = 64
 _MOST_MESSAGES = 1_000
 
 
@@ -78,7 +73,7 @@ class SQLiteConversations:
                 require_lease(change.db, identity, lease)
             admitted = iter(self._core.admit(change.db, vectors))
             paired = [(m, next(admitted) if is_searchable(m) else None) for m in given]
-            _append(change, identity, paired)
+            append(change, identity, paired)
 
         await self._core.change(job)
 
@@ -89,8 +84,8 @@ class SQLiteConversations:
         checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
 
         def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
-            held = _conversation(db, identity)
-            return () if held is None else _newest(db, held[0], _LAST, limit)
+            held = conversation_row(db, identity)
+            return () if held is None else newest(db, held[0], LAST, limit)
 
         return await self._core.engine.read_async(job)
 
@@ -101,8 +96,8 @@ class SQLiteConversations:
         checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
 
         def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
-            held = _conversation(db, identity)
-            return () if held is None else _newest_pairs(db, held[0], limit)
+            held = conversation_row(db, identity)
+            return () if held is None else newest_pairs(db, held[0], limit)
 
         return await self._core.engine.read_async(job)
 
@@ -113,7 +108,7 @@ class SQLiteConversations:
         checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
 
         def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
-            held = _conversation(db, identity)
+            held = conversation_row(db, identity)
             after = 0
             if after_message_id is not None:
                 place = held and db.execute(SQL["message_seq"], (held[0], after_message_id))
@@ -131,7 +126,7 @@ class SQLiteConversations:
         """Delete the conversation's messages and the summary that covered them."""
 
         def job(change: Change) -> None:
-            held = _conversation(change.db, identity)
+            held = conversation_row(change.db, identity)
             if held is not None:
                 _clear(change, identity, held[0])
 
@@ -145,19 +140,19 @@ class SQLiteConversations:
         """Make the conversation known; an existing one stays as it is."""
         kind = checks.identifier("kind", kind, maximum=32)
         title = normalize_conversation_title(title)
-        await self._core.change(lambda change: _open(change, identity, kind, title))
+        await self._core.change(lambda change: opened(change, identity, kind, title))
 
     async def exists(self, identity: ConversationIdentity, *, kind: str | None = None) -> bool:
         """Whether the conversation is known, of `kind` where one is named."""
-        held = await self._core.engine.read_async(lambda db: _conversation(db, identity))
+        held = await self._core.engine.read_async(lambda db: conversation_row(db, identity))
         return held is not None and kind in (None, held[1])
 
     async def delete(self, identity: ConversationIdentity) -> bool:
         """Delete the conversation with its messages and the memories of its own scopes."""
-        realm = _realm(identity)
+        realm = realm_of_talk(identity)
 
         def job(change: Change) -> bool:
-            if _conversation(change.db, identity) is None:
+            if conversation_row(change.db, identity) is None:
                 return False
             gone = erase(change, realm)[0].result
             counts = {"messages": gone.messages, "memories": gone.entries}
@@ -202,126 +197,13 @@ class SQLiteConversations:
 
     async def get_title(self, identity: ConversationIdentity) -> str | None:
         """The title, None without one."""
-        held = await self._core.engine.read_async(lambda db: _conversation(db, identity))
+        held = await self._core.engine.read_async(lambda db: conversation_row(db, identity))
         return None if held is None else held[2]
 
     async def _titled(
         self, statement: str, identity: ConversationIdentity, title: str | None
     ) -> bool:
-        values = (identity.tenant_id, identity.user_id, identity.session_id, title)
-
-        def job(change: Change) -> bool:
-            if change.db.execute(SQL[statement], values).fetchone() is None:
-                return False
-            by_hand = statement == "rename"
-            change.record(events.CONVERSATION_RENAMED, _realm(identity), by_hand=by_hand)
-            return True
-
-        return await self._core.change(job)
-
-
-def _realm(identity: ConversationIdentity) -> RealmKey:
-    return conversation_realm(identity.tenant_id, identity.user_id, identity.session_id)
-
-
-def _conversation(db: apsw.Connection, identity: ConversationIdentity) -> Row | None:
-    values = (identity.tenant_id, identity.user_id, identity.session_id)
-    row: Row | None = db.execute(SQL["conversation"], values).fetchone()
-    return row
-
-
-def _open(
-    change: Change,
-    identity: ConversationIdentity,
-    kind: str = "chat",
-    title: str | None = None,
-) -> int:
-    """The conversation's number; it is made where there is none."""
-    held = _conversation(change.db, identity)
-    if held is not None:
-        return int(held[0])
-    values = {
-        "tenant": identity.tenant_id,
-        "user": identity.user_id,
-        "session": identity.session_id,
-        "kind": kind,
-        "title": title,
-        "by_hand": int(title is not None),
-        "now": micros(change.now),
-    }
-    change.db.execute(SQL["open_conversation"], values)
-    made = change.db.last_insert_rowid()
-    change.record(events.CONVERSATION_CREATED, _realm(identity), kind=kind)
-    return made
-
-
-def open_conversation(
-    change: Change, identity: ConversationIdentity, *, kind: str, title: str | None
-) -> bool:
-    """Make the conversation where there is none; whether there was none."""
-    if _conversation(change.db, identity) is not None:
-        return False
-    _open(change, identity, kind, title)
-    return True
-
-
-def _append(
-    change: Change,
-    identity: ConversationIdentity,
-    messages: Sequence[tuple[ConversationMessage, bytes | None]],
-) -> None:
-    count = add_messages(change, identity, messages)
-    if count:
-        change.record(events.CONVERSATION_APPENDED, _realm(identity), messages=count)
-
-
-def add_messages(
-    change: Change,
-    identity: ConversationIdentity,
-    messages: Sequence[tuple[ConversationMessage, bytes | None]],
-) -> int:
-    """Append what is new of these; how many. InvalidEntryError for an id that is in use."""
-    db, now = change.db, micros(change.now)
-    conversation = _open(change, identity)
-    ids = json_list([message.message_id for message, _ in messages])
-    rows = db.execute(SQL["held_messages"], (conversation, ids))
-    held = {message.message_id: message for message in map(message_of, rows)}
-    fresh: list[tuple[ConversationMessage, bytes | None]] = []
-    for message, vector in messages:
-        before = held.setdefault(message.message_id, message)
-        if not same_message(before, message):
-            raise InvalidEntryError("message_id: is in use for another message of the conversation")
-        if before is message:
-            fresh.append((message, vector))
-    if not fresh:
-        return 0
-    audience, changed = touch(db, message_audience(identity.tenant_id, identity.user_id))
-    for message, vector in fresh:
-        text = index_text(message.content, name=message.name) if is_searchable(message) else None
-        index = (None, None, None) if text is None else (text.terms, text.marks, text.length)
-        head = (conversation, audience, changed, now, *index, vector)
-        db.execute(SQL["append_message"], (*head, *message_row(message)))
-    return len(fresh)
-
-
-def _newest(
-    db: apsw.Connection, conversation: int, before: int, limit: int
-) -> tuple[ConversationMessage, ...]:
-    rows = list(db.execute(SQL["recent_messages"], (conversation, before, limit)))
-    return tuple(map(message_of, reversed(rows)))
-
-
-def _newest_pairs(
-    db: apsw.Connection, conversation: int, limit: int
-) -> tuple[ConversationMessage, ...]:
-    size = _PAGE
-    while True:
-        window = _newest(db, conversation, _LAST, size)
-        pairs = complete_message_pairs(window, limit=limit)
-        # One pair more than asked shows that the oldest one kept was not cut at the edge.
-        if len(window) < size or len(complete_message_pairs(window, limit=limit + 1)) > limit:
-            return tuple(message for pair in pairs for message in pair)
-        size *= 4
+        return await self._core.change(lambda change: titled(change, statement, identity, title))
 
 
 def _clear(change: Change, identity: ConversationIdentity, conversation: int) -> None:
@@ -336,13 +218,13 @@ def _clear(change: Change, identity: ConversationIdentity, conversation: int) ->
         audiences.add(row[0])
         change.record_memory(events.MEMORY_DELETED, memory_of(row[1:]))
     db.execute(SQL["count_removals"], (json_list(sorted(audiences)),))
-    change.record(events.CONVERSATION_CLEARED, _realm(identity), messages=len(cleared))
+    change.record(events.CONVERSATION_CLEARED, realm_of_talk(identity), messages=len(cleared))
 
 
 def _page(db: apsw.Connection, values: dict[str, Any], cursor: str | None) -> ConversationPage:
     if cursor is None:
         messages, conversations = db.execute(SQL["arrivals"]).get
-        position = (messages, conversations, _LAST, _LAST)
+        position = (messages, conversations, LAST, LAST)
     else:
         # The snapshot (last message and conversation in it), then where the page before ended.
         position = open_cursor(cursor_secret(db), "page", cursor)

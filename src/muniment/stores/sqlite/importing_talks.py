@@ -15,7 +15,7 @@ from muniment.governance.events import conversation_realm
 from muniment.stores.recalled import is_searchable, spoken
 from muniment.stores.rows import Row
 from muniment.stores.sqlite.change import Change
-from muniment.stores.sqlite.conversations import add_messages, open_conversation
+from muniment.stores.sqlite.messages import add_messages, open_conversation
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.transfer_reading import refused
 from muniment.stores.transfer_talks import (

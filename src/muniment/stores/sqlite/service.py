@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import apsw
 
@@ -26,16 +27,10 @@ class SQLiteService:
         self, identity: ConversationIdentity, *, holder: str, ttl_seconds: float
     ) -> float:
         """0 where `holder` has the session's lease now; else seconds until it may be free."""
-        now = self._now()
-        values = (*_session(identity), holder, now + round(ttl_seconds * _MICROS), now)
-
-        def job(db: apsw.Connection) -> float:
-            if db.execute(SQL["acquire_lease"], values).fetchone() is not None:
-                return 0.0
-            until = db.execute(SQL["lease_ends"], _session(identity)).get
-            return (int(until) - now) / _MICROS
-
-        return await self._core.engine.write_async(job)
+        now = self._core.clock()
+        return await self._core.engine.write_async(
+            lambda db: taken(db, identity, holder, now, ttl_seconds)
+        )
 
     async def renew(
         self, identity: ConversationIdentity, *, holder: str, ttl_seconds: float
@@ -48,10 +43,7 @@ class SQLiteService:
 
     async def release(self, identity: ConversationIdentity, *, holder: str) -> None:
         """Free the session where `holder` has it."""
-        values = (*_session(identity), holder)
-        await self._core.engine.write_async(
-            lambda db: db.execute(SQL["release_lease"], values).fetchall()
-        )
+        await self._core.engine.write_async(lambda db: release(db, identity, holder))
 
     async def begin(
         self, tenant_id: str, user_id: str, key: str, request: KeyedRequest, *, ttl_seconds: int
@@ -90,6 +82,35 @@ class SQLiteService:
 
 def _session(identity: ConversationIdentity) -> tuple[str, str, str]:
     return identity.tenant_id, identity.user_id, identity.session_id
+
+
+def taken(
+    db: apsw.Connection,
+    identity: ConversationIdentity,
+    holder: str,
+    now: datetime,
+    ttl_seconds: float,
+) -> float:
+    """0 where `holder` has the session's lease from `now` on; else seconds until it may."""
+    began = micros(now)
+    values = (*_session(identity), holder, began + round(ttl_seconds * _MICROS), began)
+    if db.execute(SQL["acquire_lease"], values).fetchone() is not None:
+        return 0.0
+    until = db.execute(SQL["lease_ends"], _session(identity)).get
+    return (int(until) - began) / _MICROS
+
+
+def release(db: apsw.Connection, identity: ConversationIdentity, holder: str) -> None:
+    """Free the session where `holder` has it."""
+    db.execute(SQL["release_lease"], (*_session(identity), holder)).fetchall()
+
+
+def finish(
+    db: apsw.Connection, identity: ConversationIdentity, key: str, answer_id: str, envelope: str
+) -> None:
+    """Note the answer of the user's kept request."""
+    values = (identity.tenant_id, identity.user_id, key, answer_id, envelope)
+    db.execute(SQL["finish_request"], values).fetchall()
 
 
 def require_lease(db: apsw.Connection, identity: ConversationIdentity, holder: str) -> None:

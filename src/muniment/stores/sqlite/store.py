@@ -32,6 +32,7 @@ from muniment.stores.sqlite.core import Clock, Core
 from muniment.stores.sqlite.encryption import EncryptionKey
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.erasing import erase_realm, sweep
+from muniment.stores.sqlite.exchanges import SQLiteExchanges
 from muniment.stores.sqlite.images import DEFAULT_BUDGET_BYTES
 from muniment.stores.sqlite.journal import compact, emptied, is_pending, settle
 from muniment.stores.sqlite.memories import SQLiteMemories
@@ -100,6 +101,7 @@ class AsyncSQLiteStore:
         self.working = SQLiteWorkingMemory(self._core)
         self.entries = SQLiteEntries(self._core)
         self.service = SQLiteService(self._core)
+        self.exchanges = SQLiteExchanges(self._core)
 
     async def open(self, *, reindexing: bool = False) -> AsyncSQLiteStore:
         """Open and migrate the file; answers the store itself.
