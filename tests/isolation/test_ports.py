@@ -19,6 +19,8 @@ from muniment.ports import (
     ConversationDirectory,
     ConversationMessageStore,
     ConversationSessions,
+    Ending,
+    Exchanges,
     FactStore,
     MemoryCandidates,
     MemoryIndex,
@@ -88,6 +90,15 @@ async def _own_state(kit: Kit, caller: MemoryOwner) -> Any:
     return state
 
 
+async def _own_exchange(kit: Kit, talk: ConversationIdentity) -> Any:
+    exchanges = kit.store.exchanges
+    begun = await exchanges.begin(
+        talk, kit.message("the caller's"), holder="h", ttl_seconds=9, new_kind="chat", pairs=3
+    )
+    title = await exchanges.end(talk, Ending(), holder="h")
+    return begun, title, await kit.conversations.delete(talk)
+
+
 async def _page_after(kit: Kit, talk: ConversationIdentity, message_id: str) -> Any:
     try:
         return await kit.conversations.messages_after(talk, after_message_id=message_id, limit=9)
@@ -125,6 +136,8 @@ QUESTIONS: dict[str, Ask] = {
     "ConversationMessageStore.clear_messages": lambda kit, _, talk, __: (
         kit.conversations.clear_messages(talk)
     ),
+    "Exchanges.begin": lambda kit, _, talk, __: _own_exchange(kit, talk),
+    "Exchanges.end": lambda kit, _, talk, __: kit.store.exchanges.end(talk, Ending(), holder="h"),
     "ConversationSessions.create": lambda kit, _, talk, __: _own_session(kit, talk),
     "ConversationSessions.exists": lambda kit, _, talk, __: kit.conversations.exists(talk),
     "ConversationSessions.delete": lambda kit, _, talk, __: kit.conversations.delete(talk),
@@ -151,7 +164,7 @@ QUESTIONS: dict[str, Ask] = {
 }
 PORTS = (
     MemoryRepository, MemoryIndex, MemoryCandidates, FactStore, ConversationMessageStore,
-    ConversationSessions, ConversationDirectory, WorkingMemoryStore,
+    ConversationSessions, ConversationDirectory, WorkingMemoryStore, Exchanges,
 )  # fmt: skip
 
 

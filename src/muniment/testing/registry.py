@@ -21,6 +21,7 @@ class Capability(StrEnum):
     CONVERSATIONS = "conversations"
     WORKING = "working"
     SERVICE = "service"
+    EXCHANGES = "exchanges"
     REALMS = "realms"
     ENTRIES = "entries"
     DERIVATION = "derivation"
