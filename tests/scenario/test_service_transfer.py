@@ -69,7 +69,9 @@ async def test_hazard_26_export_wipe_import_gives_the_same_export_again(
         await client.delete(place, headers=ADMIN, params={"tenant": "acme"})
     assert _texts(await _export(client)) == []
     told = (await _import(client, before, max_trust="owner")).json()
-    assert told == {"imported": 7, "skipped_duplicates": 0, "dropped_links": 0}
+    assert told == {
+        "imported": 7, "skipped_duplicates": 0, "dropped_links": 0, "sessions": 0, "messages": 0,
+    }  # fmt: skip
     assert _texts(await _export(client)) == _texts(before)
     again = (await _import(client, before, max_trust="owner")).json()
     assert (again["imported"], again["skipped_duplicates"]) == (0, 7)
@@ -107,3 +109,39 @@ async def test_a_bad_line_stores_nothing_and_is_named_without_its_text(
 async def test_a_large_export_comes_in_parts_and_whole(client: httpx2.AsyncClient) -> None:
     await _remember(client, "ana", 60, size=1500)
     assert len(_texts(await _export(client))) == 60
+
+
+async def _titled_session(client: httpx2.AsyncClient, user: str, title: str) -> str:
+    made = await client.post(
+        "/v1/chat/sessions", json={"title": title}, headers=bearer(user, tenants=["acme"]),
+        params={"tenant": "acme"},
+    )  # fmt: skip
+    return str(made.json()["session_id"])
+
+
+async def _titles(client: httpx2.AsyncClient, user: str, tenant: str) -> list[str]:
+    told = await client.get(
+        "/v1/chat/sessions", headers=bearer(user, tenants=[tenant]), params={"tenant": tenant}
+    )
+    return [each["title"] for each in told.json()["sessions"]]
+
+
+@pytest.mark.parametrize("client", ["sqlite", "in_memory"], indirect=True)
+async def test_conversations_go_along_where_they_are_asked_for(client: httpx2.AsyncClient) -> None:
+    await _remember(client, "ana", 1)
+    await _titled_session(client, "ana", "Tea")
+    await _titled_session(client, "bo", "Coffee")
+    alone = await _export(client)
+    whole = await _export(client, conversations=True)
+    hers = await _export(client, conversations=True, user_id="ana")
+    assert len(_texts(alone)) == 1
+    assert len(whole.splitlines()) == 4
+    assert (b"Coffee" in whole, b"Coffee" in hers) == (True, False)
+    refused = await _import(client, whole, tenant="other", rescope=True)
+    assert refused.status_code == 422
+    assert await _titles(client, "ana", "other") == []
+    told = await _import(client, whole, tenant="other", rescope=True, conversations=True)
+    assert (told.json()["imported"], told.json()["sessions"]) == (1, 2)
+    assert await _titles(client, "ana", "other") == ["Tea"]
+    again = await _import(client, whole, tenant="other", rescope=True, conversations=True)
+    assert (again.json()["imported"], again.json()["sessions"]) == (0, 0)

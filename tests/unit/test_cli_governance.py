@@ -182,6 +182,17 @@ def test_compacting_gives_space_back(stored: Call, tmp_path: Path) -> None:
     assert (tmp_path / "muniment.db").stat().st_size < size / 2
 
 
+def test_what_search_and_recall_give_out_is_counted_alike(stored: Call) -> None:
+    served = []
+    for command in ("search", "recall"):
+        document(stored, command, "sencha", *ANA)
+        used = document(stored, "usage", *ANA)
+        served.append((used["searches"], used["served_entries"], used["served_tokens"]))
+    (once, given, tokens), twice = served
+    assert (once, given) == (1, 1)
+    assert twice == (2, 2 * given, 2 * tokens)
+
+
 def test_usage_counts_the_realm_and_what_the_tenants_searches_gave_out(stored: Call) -> None:
     with SQLiteStore("muniment.db") as store:
         store.ports.note_served("acme", 3, 70)

@@ -6,12 +6,13 @@ import io
 import json
 import stat
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from muniment import Scope, SQLiteStore
+from muniment import ConversationIdentity, ConversationMessage, Scope, SQLiteStore
 from muniment.cli.app import run
 
 Call = Callable[..., tuple[int, str, str]]
@@ -67,6 +68,26 @@ def test_what_was_exported_is_imported_elsewhere(stored: Call, tmp_path: Path) -
     assert [entry["text"] for entry in entries] == ["Ana drinks sencha.", "Ana drinks cocoa."]
     assert {entry["trust"] for entry in entries} == {"untrusted"}
     assert entries[0]["superseded_by"] == entries[1]["id"]
+
+
+def test_conversations_go_along_where_they_are_asked_for(stored: Call) -> None:
+    with SQLiteStore("muniment.db") as store:
+        for user, title in (("ana", "Tea"), ("bo", "Coffee")):
+            talk = ConversationIdentity("acme", None, f"s-{user}", user)
+            said = ConversationMessage("m1", "user", f"{title}?", datetime.now(UTC))
+            store.run(store.ports.conversations.create(talk, title=title))
+            store.run(store.ports.conversations.append_messages(talk, [said]))
+    made = document(stored, "export", *ANA, "--conversations")
+    assert (made["count"], len(made["conversations"])) == (2, 2)
+    assert "Coffee" not in json.dumps(made)
+    document(stored, "export", "all.jsonl", "--conversations", *ACME)
+    other = ("--url", "sqlite:///other.db", *ACME)
+    code, _, err = stored("import", "all.jsonl", *other)
+    assert (code, "not asked for" in err) == (2, True)
+    code, out, _ = stored("import", "all.jsonl", "--conversations", *other)
+    assert (code, out.splitlines()[1]) == (0, "  2 sessions, 2 messages")
+    listed = document(stored, "sessions", "list", *ANA, "--url", "sqlite:///other.db")
+    assert [each["title"] for each in listed["sessions"]] == ["Tea"]
 
 
 def test_trust_is_kept_as_far_as_it_is_allowed(stored: Call) -> None:

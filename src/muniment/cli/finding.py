@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,9 +15,14 @@ from muniment.cli.running import with_memory
 from muniment.cli.values import choice, instant, text_of
 from muniment.context.recall import RecalledMemory
 from muniment.context.result import MemoryContext
+from muniment.domain.memory import Memory
+from muniment.domain.owner import MemoryOwner
 from muniment.domain.query import MemoryQuery
 from muniment.domain.trust import Trust
 from muniment.settings import load_settings
+
+if TYPE_CHECKING:
+    from muniment.wiring import OpenMemory
 
 Text = Annotated[str, typer.Argument(help="The words or the question; - reads standard input.")]
 
@@ -47,12 +52,23 @@ def search(
         include_invalid=superseded,
         min_trust=_trust(min_trust),
     )
-    found = with_memory(url, lambda memory: memory.manager.search(owner, query))
+    found = with_memory(url, lambda memory: _searched(memory, owner, query))
     if as_json:
         print_json([memory_record(memory) for memory in found])
     else:
         print_memories(console(), found)
         _say_if_none(found)
+
+
+async def _searched(
+    memory: OpenMemory, owner: MemoryOwner, query: MemoryQuery
+) -> tuple[Memory, ...]:
+    """What is found; counted like a recall in what the tenant's searches gave out."""
+    found = tuple(await memory.manager.search(owner, query))
+    store = memory.store
+    tokens = sum(store.count_tokens(each.content) for each in found)
+    store.note_served(owner.tenant_id, len(found), tokens)
+    return found
 
 
 def recall(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,11 +30,17 @@ if TYPE_CHECKING:
 _STANDARD = "-"
 
 
+Conversations = Annotated[
+    bool, typer.Option("--conversations", help="Sessions and their messages too.")
+]
+
+
 def export(
     file: Annotated[
         str,
         typer.Argument(metavar="[FILE]", help="A new file; - is standard output."),
     ] = _STANDARD,
+    conversations: Conversations = False,
     tenant: options.RealmTenant = options.DEFAULT_TENANT,
     user: options.RealmUser = None,
     agent: options.RealmAgent = None,
@@ -48,7 +55,7 @@ def export(
     """
     realm = realm_of(tenant, user, agent, session)
     if file == _STANDARD and as_json:
-        print_json(with_store(url, lambda store: _document(store, realm)))
+        print_json(with_store(url, lambda store: _document(store, realm, conversations)))
         return
     if file != _STANDARD and (Path(file).exists() or Path(file).is_symlink()):
         raise BadInput("FILE: is there already; it is not overwritten")
@@ -61,7 +68,9 @@ def export(
             progress("Exporting", total=total, silent=as_json or mixed) as seen,
         ):
             counting = cast(BinaryIO, _Counting(stream, seen))
-            return await store.entries.export_stream(realm, counting)
+            return await store.entries.export_stream(
+                realm, counting, include_conversations=conversations
+            )
 
     count = with_store(url, work)
     if as_json:
@@ -82,9 +91,12 @@ def _written(file: str) -> AbstractContextManager[BinaryIO]:
     return new_file(file)
 
 
-async def _document(store: AsyncStore, realm: Any) -> dict[str, Any]:
-    entries = [entry async for entry in store.entries.export(realm)]
-    return {"count": len(entries), "entries": entries}
+async def _document(store: AsyncStore, realm: Any, conversations: bool) -> dict[str, Any]:
+    stream = io.BytesIO()
+    count = await store.entries.export_stream(realm, stream, include_conversations=conversations)
+    _, *lines = map(json.loads, stream.getvalue().splitlines())
+    document: dict[str, Any] = {"count": count, "entries": lines[:count]}
+    return {**document, "conversations": lines[count:]} if conversations else document
 
 
 def import_(
@@ -102,6 +114,7 @@ def import_(
         bool,
         typer.Option("--keep-duplicates", help="Store also what is stored already."),
     ] = False,
+    conversations: Conversations = False,
     tenant: options.RealmTenant = options.DEFAULT_TENANT,
     user: options.RealmUser = None,
     agent: options.RealmAgent = None,
@@ -125,6 +138,7 @@ def import_(
                 max_trust=trust,
                 rescope=rescope,
                 skip_duplicates=not keep_duplicates,
+                include_conversations=conversations,
             )
 
     _require_file(file)
@@ -135,6 +149,9 @@ def import_(
     out = console()
     words = realm_words(tenant, user, agent, session)
     say(out, f"imported {_memories(result.imported)} into {words}")
+    if conversations:
+        sessions = counted(result.sessions, "session", "sessions")
+        say(out, f"{sessions}, {counted(result.messages, 'message', 'messages')}", indent=2)
     if result.skipped_duplicates:
         say(out, f"{result.skipped_duplicates} stored already", indent=2)
     if result.dropped_links:

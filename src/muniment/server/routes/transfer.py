@@ -30,19 +30,23 @@ _LINES: dict[str, Any] = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 
 
 class ExportRequest(BaseModel):
-    """What to export: the whole tenant, one of its users, or a user's session."""
+    """What to export: the whole tenant, one of its users, or a user's session; with
+    `conversations` their sessions and messages too."""
 
     model_config = ConfigDict(extra="forbid")
     user_id: Identifier | None = None
     session_id: Identifier | None = None
+    conversations: bool = False
 
 
 class Imported(BaseModel):
-    """What an import did."""
+    """What an import did; `sessions` and `messages` are those that are new."""
 
     imported: int
     skipped_duplicates: int
     dropped_links: int
+    sessions: int
+    messages: int
 
 
 @router.post(
@@ -52,12 +56,15 @@ class Imported(BaseModel):
     responses={200: {"content": _LINES}, **problems(*SIGNED)},
 )
 async def export(services: Serving, caller: Admin, body: ExportRequest) -> Response:
-    """Every memory of the selection as JSON Lines, after a header, as of one instant."""
+    """Every memory of the selection as JSON Lines, after a header, as of one instant; then,
+    where they are asked for, sessions and messages."""
     whose = MemoryOwner(caller.tenant, user_id=body.user_id, session_id=body.session_id)
     pipe = Pipe()
     stream = cast(BinaryIO, pipe)
     entries = services.memory.store.entries
-    writer = services.runs.start(entries.export_stream(whose, stream))
+    writer = services.runs.start(
+        entries.export_stream(whose, stream, include_conversations=body.conversations)
+    )
     chunks = pipe.chunks(writer)
     first = await anext(chunks)  # an export that fails at once is an error and no empty file
     return StreamingResponse(_with(first, chunks), media_type=MEDIA_TYPE)
@@ -77,9 +84,11 @@ async def import_(
     max_trust: Trust = Trust.UNTRUSTED,
     rescope: bool = False,
     skip_duplicates: bool = True,
+    conversations: bool = False,
 ) -> Imported:
     """Store an export's memories, all or none, under new ids. `rescope` moves a file of another
-    tenant into this one; without it everything must belong to the selection already."""
+    tenant into this one; without it everything must belong to the selection already.
+    `conversations` admits sessions and messages, which join those that are there."""
     if _ONE_AT_A_TIME.locked():
         raise Problem(503, "importing", "another import is under way", retry_after=5)
     async with _ONE_AT_A_TIME:
@@ -90,11 +99,14 @@ async def import_(
             max_trust=max_trust,
             rescope=rescope,
             skip_duplicates=skip_duplicates,
+            include_conversations=conversations,
         )
     return Imported(
         imported=done.imported,
         skipped_duplicates=done.skipped_duplicates,
         dropped_links=done.dropped_links,
+        sessions=done.sessions,
+        messages=done.messages,
     )
 
 
