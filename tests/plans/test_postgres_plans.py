@@ -62,7 +62,8 @@ HOT: dict[str, dict[str, Any]] = {
     "memory_changed": _AUDIENCE,
     "message_changed": {**_AUDIENCE, "audience": 15, "version": 190},
     "hydrate_memories": {
-        **_INSTANTS, "places": [TENANT] * 3, "audiences": [14], "seqs": [6, 206, 406],
+        **_INSTANTS, "places": [TENANT], "which": "{1,1,1}", "audiences": "{14}",
+        "seqs": "{6,206,406}",
     },
     "hydrate_messages": {"audience": 15, "seqs": [101, 105], "session": None, "at": 99_999},
     "message_seqs": {**_TALK, "ids": ["g1", "g21"]},

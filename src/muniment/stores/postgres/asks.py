@@ -13,14 +13,11 @@ from muniment.evidence.corpus import MESSAGE
 from muniment.evidence.score import Scored
 from muniment.ports import Candidate
 from muniment.stores.postgres.audiences import Audience, digest_of, in_order, seen
-from muniment.stores.postgres.session import Asked, Row, Session
+from muniment.stores.postgres.session import Asked, Row, Session, numbers
 from muniment.stores.recalled import recalled_row
 from muniment.stores.rows import instant_of, memory_of
 
 Place = tuple[int, int]  # audience and seq
-
-WIDTH = "embedding_width"
-"""The setting that says how many numbers the database's vectors have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +65,17 @@ class Standing:
 
 async def standing(session: Session, ask: Ask) -> Standing:
     """All of it in one round trip."""
-    asked: list[Asked] = [("audiences", seen(ask.all_keys)), ("setting", {"name": WIDTH})]
+    asked: list[Asked] = [("audiences", seen(ask.all_keys))]
     user = owner_user(ask.owner)
     if ask.excluded and user is not None:
         digest = digest_of(message_audience(ask.owner.tenant_id, user))
         values = {"digest": digest, "session": ask.owner.session_id, "ids": list(ask.excluded)}
         asked.append(("message_seqs", values))
-    audiences, width, *skipped = await session.together(*asked)
+    rows, *skipped = await session.together(*asked)
     return Standing(
-        in_order(audiences, ask.all_keys),
-        frozenset(row[0] for rows in skipped for row in rows),
-        int(width[0][0]) if width else None,
+        in_order([row[1:] for row in rows if row[1] is not None], ask.all_keys),
+        frozenset(row[0] for found in skipped for row in found),
+        rows[0][0],
     )
 
 
@@ -106,12 +103,12 @@ async def hydrate(
 
 
 def _memories_asked(ask: Ask, held: Sequence[Audience], found: Sequence[Scored]) -> dict[str, Any]:
-    audiences = [held[hit.corpus_index] for hit in found]
     return {
         **ask.instants,
-        "places": [audience.place for audience in audiences],
-        "audiences": sorted({audience.id for audience in audiences}),
-        "seqs": [hit.key for hit in found],
+        "places": [audience.place for audience in held],
+        "which": numbers(hit.corpus_index + 1 for hit in found),
+        "audiences": numbers({held[hit.corpus_index].id for hit in found}),
+        "seqs": numbers(hit.key for hit in found),
         "trust": ask.trust,
     }
 
@@ -119,7 +116,7 @@ def _memories_asked(ask: Ask, held: Sequence[Audience], found: Sequence[Scored])
 def _messages_asked(ask: Ask, held: Sequence[Audience], found: Sequence[Scored]) -> dict[str, Any]:
     return {
         "audience": held[found[0].corpus_index].id,
-        "seqs": [hit.key for hit in found],
+        "seqs": numbers(hit.key for hit in found),
         "session": ask.session,
         "at": ask.instants["at"],
     }

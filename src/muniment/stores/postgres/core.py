@@ -19,7 +19,6 @@ from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.postgres import connections
-from muniment.stores.postgres.asks import WIDTH
 from muniment.stores.postgres.audit import append
 from muniment.stores.postgres.change import Change, ChangeJob
 from muniment.stores.postgres.errors import explained
@@ -33,7 +32,7 @@ from muniment.stores.rehearsal import Rehearsed
 
 Clock = Callable[[], datetime]
 
-_MODEL = "embedding_model"
+_MODEL, _WIDTH = "embedding_model", "embedding_width"
 _BYTES_A_NUMBER = 4
 
 
@@ -219,7 +218,7 @@ class Core:
         return width is None or (model == self._model and same_width)
 
     async def _record(self, session: Session, width: int) -> int:
-        await session.run("record_setting", {"name": WIDTH, "value": str(width)})
+        await session.run("record_setting", {"name": _WIDTH, "value": str(width)})
         if self._model is not None:
             await session.run("record_setting", {"name": _MODEL, "value": self._model})
         return await recorded_width(session) or width
@@ -250,7 +249,7 @@ async def recorded(session: Session, name: str) -> str | None:
 
 async def recorded_width(session: Session) -> int | None:
     """How many numbers the database's vectors have; None while there is none."""
-    width = await recorded(session, WIDTH)
+    width = await recorded(session, _WIDTH)
     return None if width is None else int(width)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, AsyncCursor
@@ -79,3 +79,8 @@ class Session:
 
 
 Job = Callable[[Session], Awaitable[Answer]]
+
+
+def numbers(values: Iterable[int]) -> str:
+    """An array of integers as a value: written at once, where the driver writes each by itself."""
+    return f"{{{','.join(map(str, values))}}}"

@@ -1,5 +1,8 @@
 -- name: audiences
-SELECT a.id, a.key, a.version, a.removals, a.tenant_id FROM audience a WHERE {visible};
+SELECT s.width, a.id, a.key, a.version, a.removals, a.tenant_id
+FROM (SELECT (SELECT value FROM setting
+    WHERE tenant_id = '' AND name = 'embedding_width')::integer AS width) s
+LEFT JOIN audience a ON {visible};
 
 -- name: touch_audience
 INSERT INTO audience (tenant_id, digest, key, messages, shared, user_id, version)
@@ -93,8 +96,8 @@ ORDER BY m.updated_at DESC, m.memory_id LIMIT %(limit)s;
 
 -- name: hydrate_memories
 SELECT m.audience, m.seq, {m.memory}
-FROM unnest(%(places)s::text[], %(seqs)s::bigint[]) AS found (tenant_id, seq)
-JOIN memory m ON m.tenant_id = found.tenant_id AND m.seq = found.seq
+FROM unnest(%(which)s::integer[], %(seqs)s::bigint[]) AS found (place, seq)
+JOIN memory m ON m.tenant_id = (%(places)s::text[])[found.place] AND m.seq = found.seq
 WHERE (m.tenant_id = %(tenant)s OR m.scope = 'global')
     AND m.audience = ANY(%(audiences)s::bigint[])
     AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
