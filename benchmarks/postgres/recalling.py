@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from benchmarks.postgres.filling import question, unit_vector
+from benchmarks.postgres.processor import Processor
 from muniment.domain.memory import MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.stores.postgres import PostgresStore
 
+_QUESTIONS = [unit_vector(number) for number in range(500)]  # embedding costs nothing here
 _SCOPES = (MemoryScope.SESSION, MemoryScope.USER, MemoryScope.PROJECT)
 
 
@@ -45,7 +48,7 @@ async def recall(store: PostgresStore, tenant: int, pick: random.Random) -> int:
     found = await store.memories.candidates(
         owner,
         question(pick),
-        embedding=unit_vector(pick.randrange(10_000)),
+        embedding=pick.choice(_QUESTIONS),
         scopes=_SCOPES,
         memory_types=tuple(MemoryType),
         messages="user",
@@ -74,9 +77,14 @@ async def paced(
     return latencies
 
 
-async def warmed(store: PostgresStore, tenants: int) -> float:
-    """Load every tenant's image once; milliseconds a tenant."""
-    pick, begin = random.Random(0), time.perf_counter()
-    for tenant in range(1, tenants + 1):
+async def alone(
+    store: PostgresStore, tenants: Iterable[int], processor: Processor
+) -> dict[str, float]:
+    """One recall after the other, one a tenant: how long each takes, and what it costs."""
+    latencies, pick = Latencies(), random.Random(0)
+    processor.begin()
+    for tenant in tenants:
+        begin = time.perf_counter()
         await recall(store, tenant, pick)
-    return (time.perf_counter() - begin) * 1000 / tenants
+        latencies.values.append((time.perf_counter() - begin) * 1000)
+    return latencies.summary() | processor.cost(len(latencies.values))

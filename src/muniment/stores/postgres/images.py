@@ -47,7 +47,7 @@ class Images:
             async with image.refreshing:  # several callers load a cold image once
                 if image.version < audience.version:
                     await _refresh(session, audience, image)
-                    self._kept.fit()
+                    self._kept.fit(audience.id)
         return await computed([image for _, image in held], work)
 
     def drop(self) -> None:

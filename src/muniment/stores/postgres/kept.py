@@ -50,41 +50,45 @@ class Kept(Generic[Key, SomeImage]):
         self._make = make
         self._budget = budget_bytes
         self._images: OrderedDict[Key, SomeImage] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
+        self.nbytes = 0
+        """The memory that all of them take."""
 
     def __len__(self) -> int:
         return len(self._images)
 
-    @property
-    def nbytes(self) -> int:
-        """The memory that all of them take."""
-        return sum(image.nbytes for image in self._images.values())
+    def __iter__(self) -> Iterator[Key]:
+        return iter(list(self._images))
 
     def image(self, key: Key) -> SomeImage:
         """The image of this key; a new one is empty."""
         image = self._images.get(key)
         if image is None:
             image = self._images[key] = self._make()
+            self._measure(key, image.nbytes)
         self._images.move_to_end(key)
         return image
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(list(self._images))
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Drop these; unknown keys are passed over."""
         for key in keys:
-            self._images.pop(key, None)
+            if self._images.pop(key, None) is not None:
+                self.nbytes -= self._sizes.pop(key)
 
     def drop(self) -> None:
         """Forget every image."""
-        self._images.clear()
+        self.forget(self)
 
-    def fit(self) -> None:
-        """Drop the least recently used until the rest fits; the last one stays."""
-        size = self.nbytes
-        while size > self._budget and len(self._images) > 1:
-            _, image = self._images.popitem(last=False)
-            size -= image.nbytes
+    def fit(self, changed: Key) -> None:
+        """Drop the least recently used until the rest fits, now that this one has changed."""
+        if changed in self._images:
+            self._measure(changed, self._images[changed].nbytes)
+        while self.nbytes > self._budget and len(self._images) > 1:
+            self.forget([next(iter(self._images))])
+
+    def _measure(self, key: Key, size: int) -> None:
+        self.nbytes += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
 
 
 async def computed(

@@ -64,7 +64,7 @@ class RealmImages:
         image = self._kept.image(realm)
         async with image.refreshing:
             if await _refresh(session, realm, image):
-                self._kept.fit()
+                self._kept.fit(realm)
         return await computed([image], lambda corpora: work(corpora[0]))
 
     def drop(self) -> None:
