@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -21,29 +22,45 @@ from muniment.stores.transfer_reading import Incoming
 from muniment.stores.transfer_talks import Said, Talk
 
 _AT_ONCE = 100
-"""Rows a statement. SQLite runs one without Python's lock, which another thread needs meanwhile."""
+"""Rows a statement. SQLite runs one without Python's lock, which the next batch is made under."""
+
+_LINES_BETWEEN_TURNS = 32
+"""The thread that writes needs that lock for an instant between statements. It would wait 5 ms
+for it each time, longer than a statement takes, if it were not offered in between."""
+
+_CONTENT, _VECTOR = -2, -1
+"""Where they stand among the values of `stage_memory`."""
 
 
 class Batch(NamedTuple):
-    """Some lines of a file as rows; `texts` are what is embedded of the entries, then the talks."""
+    """Some lines of a file as rows."""
 
     entries: list[list[Any]]
     talks: list[dict[str, Any]]
-    texts: list[str]
 
     @classmethod
     def of(
-        cls, lines: Sequence[Incoming | Talk | Said], number: int, begun: int, count: TokenEstimator
+        cls, lines: Iterable[Incoming | Talk | Said], number: int, begun: int, count: TokenEstimator
     ) -> Batch:
         """The rows of import `number`, staged at `begun`."""
-        read = [one for one in lines if isinstance(one, Incoming)]
-        fixed = {"import": number, "begun": begun}
-        talks = [talk_row(one, fixed) for one in lines if not isinstance(one, Incoming)]
-        texts = [one.memory.content for one in read] + [row["content"] for row in talks]
-        return cls([_entry_row(one, number, begun, count) for one in read], talks, texts)
+        entries: list[list[Any]] = []
+        talks: list[dict[str, Any]] = []
+        for one in lines:
+            if isinstance(one, Incoming):
+                entries.append(_entry_row(one, number, begun, count))
+            else:
+                talks.append(talk_row(one, {"import": number, "begun": begun}))
+            if (len(entries) + len(talks)) % _LINES_BETWEEN_TURNS == 0:
+                time.sleep(0)
+        return cls(entries, talks)
+
+    @property
+    def texts(self) -> list[str]:
+        """What is embedded of the entries, then of the talks."""
+        return [row[_CONTENT] for row in self.entries] + [row["content"] for row in self.talks]
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.entries) + len(self.talks)
 
 
 class Staging:
@@ -76,7 +93,7 @@ class Staging:
 
 def _stage(db: apsw.Connection, batch: Batch, vectors: Sequence[bytes | None]) -> None:
     for row, vector in zip(batch.entries, vectors, strict=False):
-        row[-1] = vector
+        row[_VECTOR] = vector
     for talk, vector in zip(batch.talks, vectors[len(batch.entries) :], strict=True):
         talk["vector"] = vector
     for start in range(0, len(batch.entries), _AT_ONCE):
@@ -92,7 +109,7 @@ def _rows_at_once(count: int) -> str:
 
 
 def _entry_row(entry: Incoming, number: int, begun: int, count: TokenEstimator) -> list[Any]:
-    """The values of `stage_memory`, the vector last."""
+    """The values of `stage_memory`."""
     memory, place, owner = entry.memory, entry.place, entry.place.owner
     created = micros(memory.created_at)
     changed = created if memory.updated_at is memory.created_at else micros(memory.updated_at)
@@ -102,10 +119,10 @@ def _entry_row(entry: Incoming, number: int, begun: int, count: TokenEstimator) 
         *index_text(memory.content), dumps(entry.derived_from),
         place.realm.session, memory.memory_id, place.scope, memory.memory_type,
         owner.tenant_id, owner.project_id, owner.user_id, owner.principal_id,
-        owner.session_id, owner.run_id, memory.agent_id, memory.content,
+        owner.session_id, owner.run_id, memory.agent_id,
         dumps(memory.metadata), memory.importance, created, changed,
         optional_micros(memory.expires_at), optional_micros(memory.valid_from),
         optional_micros(memory.invalid_at), memory.source_session_id,
         dumps(memory.source_message_ids), dumps(memory.entity_ids), memory.trust.rank,
-        memory.source, None,
+        memory.source, memory.content, None,
     ]  # fmt: skip
