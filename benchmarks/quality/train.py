@@ -79,9 +79,10 @@ def examples_of(
         found = gather([corpus], analyze(asked.text), embedding=embedding, filters=filters)
         if not len(found):
             continue
-        names = list(found.feature_names())
+        blocks = list(found.features())
+        names = [name for block, _ in blocks for name in block]
         ids = tuple(conversation.messages[key].id for key in found.places()[1])
-        features = found.features(names).T
+        features = np.vstack([values for _, values in blocks]).T
         examples.append(Example(conversation.id, asked.category, features, ids, asked.evidence))
     return names, examples
 

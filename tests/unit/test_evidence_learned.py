@@ -11,7 +11,7 @@ import pytest
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.evidence.eligibility import Filters
 from muniment.evidence.gathering import gather
-from muniment.evidence.model import FILE, learned
+from muniment.evidence.model import FILE, LinearModel, learned
 from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.evidence.vectors import pack_vector
@@ -49,7 +49,8 @@ def test_every_feature_of_the_shipped_model_is_computed(vectors: bool) -> None:
     found = gather(
         [talk(vectors=vectors)], analyze("violin"), embedding=embedding, filters=Filters(now=9.0)
     )
-    assert set(learned(meaning=vectors).names) == set(found.feature_names())
+    computed = [name for names, _ in found.features() for name in names]
+    assert list(learned(meaning=vectors).names) == computed
 
 
 def test_the_shipped_model_says_where_it_comes_from() -> None:
@@ -78,13 +79,14 @@ def test_typed_memories_alone_are_ranked_by_the_round_weights() -> None:
     assert usual == score([talk("fact")], asked, embedding=None, now=9.0, weights=EVIDENCE)
 
 
-def test_what_only_messages_have_is_not_known_of_a_typed_memory() -> None:
-    found = gather(
-        [talk(), talk("fact")], analyze("violin"), embedding=None, filters=Filters(now=9.0)
-    )
-    length, words = found.features(["kind:length", "words:own"])
-    assert np.isnan(length).tolist() == [False, False, True, True]
-    assert not np.isnan(words).any()
+def test_what_only_messages_have_counts_for_a_typed_memory_as_in_the_strongest_messages() -> None:
+    model = LinearModel(("words:own", "kind:length"), *map(np.array, ([0, 0], [1, 1], [1, 1])))
+    blocks = [
+        (("words:own", "kind:length"), np.array([[3.0, 1.0, 2.0], [0.5, 0.7, 9.0]])),
+    ]
+    totals = model.totals(blocks, np.array([True, True, False]))
+    assert totals.tolist() == [3.5, 1.7, 2.0 + 0.6]
+    assert model.by_lane(blocks, np.array([True, True, False]), totals)["learned:kind"][2] == 0.6
 
 
 def test_a_typed_memory_that_answers_is_found_among_messages() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import prod
 
-from muniment.context.rendering import render_block
+from muniment.context.rendering import block_of, render_line
 from muniment.context.tokens import TokenCounter, approximate_tokens
 from muniment.domain.content import normalize_content
 from muniment.domain.memory import Memory, MemoryType
@@ -61,6 +60,8 @@ def recency_weight(memory: Memory, *, now: datetime, half_life_hours: float) -> 
 
 def entity_weight(memory: Memory, anchor: EntityAnchor = NO_ANCHOR) -> float:
     """The anchor's weight times the share of the memory's own entities among the anchors."""
+    if not (anchor.entity_ids and memory.entity_ids):
+        return 0.0
     own = set(memory.entity_ids)
     return anchor.weight * len(own & set(anchor.entity_ids)) / max(1, len(own))
 
@@ -83,7 +84,10 @@ def rank_factors(memory: Memory, context: ScoringContext) -> dict[str, float]:
 
 def fused_score(memory: Memory, *, relevance: float, context: ScoringContext) -> float:
     """relevance x (1 + recency) x (1 + importance) x (1 + entity) x (1 + type)."""
-    return relevance * prod(1 + factor for factor in rank_factors(memory, context).values())
+    recency = recency_weight(memory, now=context.now, half_life_hours=context.half_life_hours)
+    raised = (1 + recency) * (1 + memory.importance)
+    raised *= 1 + entity_weight(memory, context.anchor)
+    return relevance * (raised * (1 + type_weight(memory, context.affinity)))
 
 
 def score_memory(memory: Memory, *, relevance: float, context: ScoringContext) -> ScoredMemory:
@@ -94,19 +98,26 @@ def score_memory(memory: Memory, *, relevance: float, context: ScoringContext) -
 
 def rank(candidates: Iterable[ScoredMemory]) -> tuple[ScoredMemory, ...]:
     """Best first; ties go to the narrower scope, then the id."""
-    return tuple(sorted(candidates, key=_place))
+    return tuple(sorted(candidates, key=lambda each: rank_place(each.score, each.memory)))
 
 
 def deduplicate(candidates: Iterable[ScoredMemory]) -> tuple[ScoredMemory, ...]:
     """In rank order, of those with the same normalized content the best alone."""
-    best: dict[str, ScoredMemory] = {}
-    for candidate in rank(candidates):
-        best.setdefault(normalize_content(candidate.memory.content), candidate)
-    return tuple(best.values())
+    return tuple(distinct(rank(candidates)))
+
+
+def distinct(ranked: Iterable[ScoredMemory]) -> Iterator[ScoredMemory]:
+    """Those whose normalized content none before them has, in the order given."""
+    seen: set[str] = set()
+    for candidate in ranked:
+        content = normalize_content(candidate.memory.content)
+        if content not in seen:
+            seen.add(content)
+            yield candidate
 
 
 def select(
-    candidates: Sequence[ScoredMemory],
+    candidates: Iterable[ScoredMemory],
     *,
     top_k: int,
     max_tokens: int | None,
@@ -119,10 +130,12 @@ def select(
     with `overflow="skip"` such a memory is passed over instead.
     """
     chosen: list[ScoredMemory] = []
+    lines: list[str] = []
     for candidate in candidates if top_k > 0 else ():
-        block = render_block([*(each.memory for each in chosen), candidate.memory])
-        if max_tokens is None or counter(block) <= max_tokens:
+        line = "" if max_tokens is None else render_line(candidate.memory)
+        if max_tokens is None or counter(block_of([*lines, line])) <= max_tokens:
             chosen.append(candidate)
+            lines.append(line)
         elif overflow == "stop":
             break
         if len(chosen) == top_k:
@@ -130,6 +143,6 @@ def select(
     return tuple(chosen)
 
 
-def _place(candidate: ScoredMemory) -> tuple[float, int, str]:
-    memory = candidate.memory
-    return (-candidate.score, memory.scope.width, memory.memory_id)
+def rank_place(score: float, memory: Memory) -> tuple[float, int, str]:
+    """What a memory of this score is sorted by."""
+    return (-score, memory.scope.width, memory.memory_id)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, overload
 
@@ -16,15 +16,16 @@ from muniment.context.ranking import (
     ScoredMemory,
     ScoringContext,
     TypeAffinity,
-    deduplicate,
+    distinct,
     fused_score,
     rank_factors,
+    rank_place,
     select,
 )
 from muniment.context.tokens import TokenCounter, approximate_tokens
 from muniment.domain import checks
 from muniment.domain.memory import Memory, MemoryType
-from muniment.domain.owner import MemoryOwner, scope_query_owner
+from muniment.domain.owner import MemoryOwner, can_address
 from muniment.domain.trust import Trust
 from muniment.ports import (
     Candidate,
@@ -150,7 +151,9 @@ class MemoryRecall:
             _budget(max_tokens),
         )
         found = await self.find(request, TurnGuard(self._policy, session_id=owner.session_id))
-        return found if explain else tuple(each.memory for each in found)
+        if not explain:
+            return tuple(each.memory for each in found)
+        return tuple(replace(each, lanes=dict(each.lanes)) for each in found)
 
     async def find(self, request: RecallRequest, guard: TurnGuard) -> tuple[RecalledMemory, ...]:
         """`recall` within a turn's remaining time."""
@@ -163,7 +166,7 @@ class MemoryRecall:
         found = await self._candidates.gather(wanted, guard)
         budget = request.max_tokens
         chosen = select(
-            deduplicate(_scored(found, scoring)),
+            distinct(_ranked(found, scoring)),
             top_k=top_k,
             max_tokens=self._policy.block_tokens if budget == POLICY_BUDGET else budget,
             counter=self._counter,
@@ -190,7 +193,7 @@ class MemoryRecall:
         return Wanted(
             owner=owner,
             text=text,
-            scopes=tuple(scope for scope in scopes if scope_query_owner(owner, scope)),
+            scopes=tuple(scope for scope in scopes if can_address(owner, scope)),
             embedding=await self._embedded(text, guard),
             messages=self._policy.recall_messages,
             exclude_message_ids=request.exclude_message_ids,
@@ -206,7 +209,7 @@ class MemoryRecall:
             return None
 
         async def call() -> Embedding:
-            vector = tuple(float(number) for number in await embedder(text))
+            vector = tuple(map(float, await embedder(text)))
             if not vector or not all(map(math.isfinite, vector)):
                 raise ValueError("the embedding is empty or not finite")
             return vector
@@ -226,9 +229,14 @@ def _askable(query: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").strip()
 
 
-def _scored(found: Iterable[Candidate], scoring: ScoringContext) -> Iterable[ScoredMemory]:
-    for each in found:
-        score = fused_score(each.memory, relevance=each.relevance, context=scoring)
+def _ranked(found: Iterable[Candidate], scoring: ScoringContext) -> Iterator[ScoredMemory]:
+    """Like `rank`, each made when its turn comes: few of a hundred are looked at."""
+    scored = [
+        (fused_score(each.memory, relevance=each.relevance, context=scoring), each)
+        for each in found
+    ]
+    scored.sort(key=lambda one: rank_place(one[0], one[1].memory))
+    for score, each in scored:
         yield ScoredMemory(each.memory, each.relevance, score, each.lanes)
 
 

@@ -18,9 +18,12 @@ _REORDERING_OR_CONTROL = re.compile(
 
 def render_block(memories: Sequence[Memory]) -> str:
     """The memories as one fenced block, each a line with date and trust; empty for none."""
-    if not memories:
-        return ""
-    return "\n".join([_OPEN, *map(render_line, memories), _CLOSE])
+    return block_of([render_line(memory) for memory in memories])
+
+
+def block_of(lines: Sequence[str]) -> str:
+    """Lines of :func:`render_line` as one fenced block; empty for none."""
+    return "\n".join([_OPEN, *lines, _CLOSE]) if lines else ""
 
 
 def render_summary(summary: str | None) -> str:

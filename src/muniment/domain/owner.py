@@ -48,13 +48,18 @@ def with_user(owner: MemoryOwner) -> MemoryOwner:
     return owner if owner.user_id is not None else replace(owner, user_id=owner_user(owner))
 
 
+def can_address(owner: MemoryOwner, scope: MemoryScope) -> bool:
+    """Whether `owner` has every field that `scope` keys on."""
+    return None not in [owner_field(owner, name) for name in scope_owner_fields(scope)]
+
+
 def scope_query_owner(owner: MemoryOwner, scope: MemoryScope) -> MemoryOwner | None:
     """`owner` narrowed to what `scope` keys on, or None when it cannot be addressed.
 
     principal_id is dropped; tenant_id stays, for GLOBAL too.
     """
-    fields = {name: owner_field(owner, name) for name in scope_owner_fields(scope)}
-    if None in fields.values():
+    if not can_address(owner, scope):
         return None
+    fields = {name: owner_field(owner, name) for name in scope_owner_fields(scope)}
     given = {name: value for name, value in fields.items() if value is not None}
     return MemoryOwner(**{**given, "tenant_id": owner.tenant_id})

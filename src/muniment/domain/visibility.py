@@ -41,6 +41,7 @@ def audiences(caller: MemoryOwner, scopes: Iterable[MemoryScope] = ()) -> tuple[
     return tuple(key for key in keys if key is not None)
 
 
+@lru_cache(maxsize=4_096)
 def message_audience(tenant_id: str, user_id: str) -> str:
     """The audience of one user's conversation messages, all sessions together."""
     return json.dumps(["messages", tenant_id, user_id], ensure_ascii=False)

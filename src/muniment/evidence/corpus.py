@@ -166,13 +166,18 @@ class Corpus:
         """The number that stands for a kind, role or session here; -1 for one never seen."""
         return _NONE if value is None else self._codes.get((what, value), _NONE)
 
-    def find(self, term: int) -> tuple[Slots, Counts]:
-        """The slots of present rows that hold ``term``, and how often each does."""
-        slots, counts = self._postings.find(term)
+    @property
+    def codes(self) -> int:
+        """How many numbers :meth:`code` has given out: all are below this."""
+        return len(self._codes)
+
+    def find(self, terms: Sequence[int]) -> list[tuple[Slots, Counts]]:
+        """For each term the slots of present rows that hold it, and how often each does."""
+        found = self._postings.find(terms)
         if self._present == self._size:
-            return slots, counts
-        present = self.alive.view[slots]
-        return slots[present], counts[present]
+            return found
+        present = [self.alive.view[slots] for slots, _ in found]
+        return [(s[kept], c[kept]) for (s, c), kept in zip(found, present, strict=True)]
 
     def find_any(self, terms: NDArray[np.uint64]) -> Slots:
         """The slots of present rows that hold one of ``terms`` or more, ascending."""
@@ -180,7 +185,8 @@ class Corpus:
         return slots if self._present == self._size else slots[self.alive.view[slots]]
 
     def links(self) -> tuple[Slots, Slots]:
-        """Each slot's previous and next message of the same session, -1 where there is none."""
+        """Each slot's previous and next message of the same session, -1 where there is none; so
+        is the last of each array, at -1: what follows none."""
         if self._links is None:
             self._links = self._linked()
         return self._links
@@ -257,9 +263,9 @@ class Corpus:
     def _linked(self) -> tuple[Slots, Slots]:
         talk = self._messages_in_order()
         if not len(talk):
-            none = np.broadcast_to(np.int32(_NONE), (self._size,))
+            none = np.broadcast_to(np.int32(_NONE), (self._size + 1,))
             return none, none
-        before = np.full(self._size, _NONE, dtype=np.int32)
+        before = np.full(self._size + 1, _NONE, dtype=np.int32)
         after = before.copy()
         sessions = self.sessions.view[talk]
         same = (sessions[1:] == sessions[:-1]) & (sessions[1:] != _NONE)

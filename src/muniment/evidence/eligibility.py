@@ -37,8 +37,7 @@ class Filters:
         if self.min_trust > 0:
             eligible &= corpus.trust.view >= self.min_trust
         if self.kinds is not None:
-            codes = [corpus.code("kind", kind) for kind in self.kinds]
-            eligible &= np.isin(corpus.kinds.view, codes)
+            eligible &= _of_kinds(corpus, self.kinds)
         if self.as_of is not None:
             eligible &= ~message | (corpus.at.view <= self.as_of)
         if self.session is not None:
@@ -52,3 +51,10 @@ class Filters:
             return np.True_
         moment = self.now if self.as_of is None else self.as_of
         return (corpus.valid_from.view <= moment) & (moment < corpus.invalid_at.view)
+
+
+def _of_kinds(corpus: Corpus, kinds: Collection[str]) -> Mask:
+    wanted = np.zeros(corpus.codes + 1, np.bool_)  # the last stands for what has no code here, -1
+    wanted[[corpus.code("kind", kind) for kind in kinds]] = True
+    wanted[-1] = False
+    return np.asarray(wanted[corpus.kinds.view])

@@ -9,37 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from muniment.evidence.lanes import Candidates, Number, Scale, Values, at, over_held, weight_of
-from muniment.evidence.postings import Slots
 from muniment.evidence.query import Question
+from muniment.evidence.view import KINDS, Values, View, row
 from muniment.lexical.dates import Span
 from muniment.lexical.marks import Mark
 
-KINDS = (
-    Mark.ASKS,
-    Mark.ASKS_ONLY,
-    Mark.TIME,
-    Mark.PLACE,
-    Mark.NUMBER,
-    Mark.FIRST_PERSON,
-    Mark.SECOND_PERSON,
-    Mark.WE,
-    Mark.ACKNOWLEDGES,
-    Mark.GREETS,
-    Mark.THANKS,
-    Mark.REASON,
-    Mark.FEELING,
-    Mark.NAMED,
-    Mark.PLANS,
-    Mark.PAST,
-    Mark.EXCLAIMS,
-    Mark.NEGATES,
-    Mark.PERSON,
-)
 _WANTED = {
     "where": Mark.PLACE,
     "who": Mark.PERSON,
@@ -61,62 +39,51 @@ _MEANING_OF_ANY_ROW = frozenset(
     | {"concept:own", "concept:rarity", "concept:coverage"}
 )
 
+_TIMES_WORDS = (Mark.ASKS, Mark.FIRST_PERSON, Mark.ACKNOWLEDGES, Mark.PAST)
+_TIMES_MEANING = (*_TIMES_WORDS, Mark.FEELING)
+_WORDS_AROUND, _MEANING_AROUND = (-3, -2, -1, 1, 2), (-2, -1, 1, 2)
 
-_STEPS = (-3, -2, -1, 0, 1, 2)
+Block = tuple[tuple[str, ...], Values]
+"""Names of features, and their numbers: (features, candidates)."""
+
+Rows = Iterator[tuple[tuple[str, ...], Values]]
+"""Parts of a block; one feature may be a row alone."""
+
+# A length counts as its logarithm; from 148 terms on, all are as long as each other.
+_LENGTHS = np.minimum(np.log1p(np.arange(149.0)), 5.0)
 
 
-class _View:
-    """One corpus's candidates with their neighbours, everything by candidate and made once.
+def _names(pattern: str, of: Sequence[object]) -> tuple[str, ...]:
+    return tuple(pattern.format(each) for each in of)
 
-    ``near`` (slots), ``words`` (BM25, relative to the best), ``cosine`` (scaled), ``held``
-    (question's terms) and ``named`` are by step: how many messages later the neighbour stands,
-    earlier where negative. Without a neighbour they are -1, and 0. ``coverage`` is the share of
-    the question that the row holds itself, ``coverage_around`` with its two neighbours.
-    """
 
-    def __init__(self, chosen: Candidates, idf: Values, scale: Scale) -> None:
-        self.chosen, self.idf = chosen, idf
-        near = _neighbours(chosen)
-        words = scale.of_words(at(chosen.lookup.words, near))
-        held = at(chosen.lookup.held, near)
-        named = at(chosen.lookup.named, near).astype(float)
-        self.near, self.words = _by_step(near), _by_step(words)
-        self.held, self.named = _by_step(held), _by_step(named)
-        self.cosine = _by_step(_scaled(chosen, near, scale))
-        self.around = self.held[0] | self.held[-1] | self.held[1]
-        self.coverage = weight_of(self.held[0], idf)
-        self.coverage_around = weight_of(self.around, idf)
-        self._marks = _by_step(at(chosen.corpus.marks.view, near))
-        self._marked: dict[tuple[int, Mark], Values] = {}
-
-    def marked(self, step: int, mark: Mark) -> Values:
-        """1 where the neighbour has the mark."""
-        known = self._marked.get((step, mark))
-        if known is None:
-            known = self._marked[step, mark] = (self._marks[step] & int(mark) != 0).astype(float)
-        return known
+_MARKS = _names("kind:{}", [mark.name for mark in KINDS])
+_MARKS_WORDS = _names("kind:{} words", [mark.name for mark in _TIMES_WORDS])
+_MARKS_MEANING = _names("meaning:{}", [mark.name for mark in _TIMES_MEANING])
+_WANTS, _WANTS_WORDS = _names("wanted:{}", [*_WANTED]), _names("wanted:{} words", [*_WANTED])
+_WORDS_BY_STEP = _names("context:words{:+}", _WORDS_AROUND)
+_MEANING_BY_STEP = _names("meaning:{:+}", _MEANING_AROUND)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked: the rarity of each of the question's terms, the spans of time that it names,
-    and whether it has an embedding to compare."""
+    """What is asked: the question, the spans of time that it names, and whether it has an
+    embedding to compare."""
 
     question: Question
-    idf: Values
     spans: Sequence[Span]
     meaning: bool
 
 
-def features(chosen: Candidates, asked: Asked, scale: Scale) -> Iterator[tuple[str, Values]]:
+def features(view: View, asked: Asked) -> Iterator[Block]:
     """Every feature by name, a number a candidate; those of meaning where there is one."""
-    view = _View(chosen, asked.idf, scale)
-    yield from _of_words(view, asked.question)
-    yield from _of_kind(view, asked.question)
-    yield from _of_things(view)
-    yield from _of_dates(view, asked.spans)
+    question, wanted = asked.question, _wanted(view, asked.question)
+    yield _stacked(_of_words(view, question, wanted))
+    yield _stacked(_of_kind(view, question, wanted))
+    yield _stacked(_of_things(view))
+    yield _stacked(_of_dates(view, asked.spans))
     if asked.meaning:
-        yield from _of_meaning(view, asked.question)
+        yield _stacked(_of_meaning(view, question))
 
 
 def of_any_row(name: str) -> bool:
@@ -124,139 +91,100 @@ def of_any_row(name: str) -> bool:
     return name.startswith(_LANES_OF_ANY_ROW) or name in _MEANING_OF_ANY_ROW
 
 
-def _of_words(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
-    words, named, asked = view.words[0], view.named[0], view.marked(-1, Mark.ASKS)
-    held = view.held[0]
-    yield "words:own", words
-    yield "words:squared", words**2
-    yield "words:best", (words > 0.999).astype(float)
-    yield "coverage:own", view.coverage
-    yield "coverage:before", weight_of(held | view.held[-1], view.idf)
-    yield "coverage:around", view.coverage_around
-    yield "coverage:wide", weight_of(view.around | view.held[-2] | view.held[2], view.idf)
-    yield "coverage:rarest", _rarest(held, view.idf)
-    for step in (-3, -2, -1, 1, 2):
-        yield f"context:words{step:+}", view.words[step]
-    yield "context:session words", _of_session(view, words)
-    yield "speaker:named", named
-    yield "speaker:words", named * words
-    yield "speaker:coverage", named * view.coverage_around
-    yield "speaker:before", view.named[-1] * view.words[-1]
-    yield "answer:words", asked * view.words[-1]
-    yield "answer:own words", asked * words
-    yield "answer:named", asked * view.words[-1] * named
-    yield "answer:two before", view.marked(-2, Mark.ASKS) * view.words[-2]
-    yield "answer:asks after", view.marked(1, Mark.ASKS) * view.words[1]
-    timed = view.marked(0, Mark.TIME) * question.asks_when
-    yield "time:words", timed * words
-    yield "time:coverage", timed * view.coverage_around
-    for kind, mark in _WANTED.items():
-        yield f"wanted:{kind} words", (kind in question.asks) * view.marked(0, mark) * words
-    for mark in (Mark.ASKS, Mark.FIRST_PERSON, Mark.ACKNOWLEDGES, Mark.PAST):
-        yield f"kind:{mark.name} words", view.marked(0, mark) * words
+def _stacked(rows: Rows) -> Block:
+    names, values = zip(*rows, strict=True)
+    return tuple(chain.from_iterable(names)), np.vstack(values)
 
 
-def _of_kind(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
-    for mark in KINDS:
-        yield f"kind:{mark.name}", view.marked(0, mark)
-    length = np.log1p(view.chosen.corpus.lengths.view[view.chosen.slots].astype(float))
-    yield "kind:length", np.minimum(length, 5.0)
-    yield "kind:short", (length < 1.8).astype(float)
-    yield "speaker:first person", view.named[0] * view.marked(0, Mark.FIRST_PERSON)
-    yield "answer:any", view.marked(-1, Mark.ASKS)
-    yield "answer:states", view.marked(-1, Mark.ASKS) * (1 - view.marked(0, Mark.ASKS))
-    yield "context:opens", (view.near[-1] < 0).astype(float)
-    yield "time:any", view.marked(0, Mark.TIME) * question.asks_when
-    for kind, mark in _WANTED.items():
-        yield f"wanted:{kind}", (kind in question.asks) * view.marked(0, mark)
+def _of_words(view: View, question: Question, wanted: Values) -> Rows:
+    words, named, held = view.words[row(0)], view.named[row(0)], view.held
+    before, asked = view.words[row(-1)], view.asks[row(-1)]
+    share = view.rarities.share
+    yield ("words:own",), words
+    yield ("words:squared",), words**2
+    yield ("words:best",), (words > 0.999).astype(float)
+    yield ("coverage:own",), view.coverage
+    yield ("coverage:before",), share(held[row(0)] | held[row(-1)])
+    yield ("coverage:around",), view.coverage_around
+    yield ("coverage:wide",), share(view.around | held[row(-2)] | held[row(2)])
+    yield ("coverage:rarest",), view.rarities.rarest(held[row(0)])
+    yield _WORDS_BY_STEP, view.words[[row(step) for step in _WORDS_AROUND]]
+    yield ("context:session words",), view.of_session(words)
+    yield ("speaker:named",), named
+    yield ("speaker:words",), named * words
+    yield ("speaker:coverage",), named * view.coverage_around
+    yield ("speaker:before",), view.named[row(-1)] * before
+    yield ("answer:words",), asked * before
+    yield ("answer:own words",), asked * words
+    yield ("answer:named",), asked * before * named
+    yield ("answer:two before",), view.asks[row(-2)] * view.words[row(-2)]
+    yield ("answer:asks after",), view.asks[row(1)] * view.words[row(1)]
+    timed = view.marked(Mark.TIME) * question.asks_when
+    yield ("time:words",), timed * words
+    yield ("time:coverage",), timed * view.coverage_around
+    yield _WANTS_WORDS, wanted * words
+    yield _MARKS_WORDS, np.array([view.marked(mark) for mark in _TIMES_WORDS]) * words
 
 
-def _of_things(view: _View) -> Iterator[tuple[str, Values]]:
-    things, near = view.chosen.things, view.near
-    share = things.found / np.float32(things.asked or 1.0)
-    own, named = share[near[0]].astype(float), view.named[0]
-    stated = view.marked(0, Mark.FIRST_PERSON) * (1 - view.marked(0, Mark.ASKS))
-    yield "concept:own", own
-    yield "concept:rarity", np.minimum(things.found[near[0]] / _RARE_KIND, 1.5).astype(float)
-    yield "concept:coverage", own * view.coverage_around
-    yield "concept:named", own * named
-    yield "concept:named states", own * named * stated
-    yield "concept:before", at(share, near[-1]).astype(float)
-    yield "concept:after", at(share, near[1]).astype(float)
+def _of_kind(view: View, question: Question, wanted: Values) -> Rows:
+    yield _MARKS, view.kinds
+    length = _LENGTHS[np.minimum(view.lengths, len(_LENGTHS) - 1)]
+    asked_before, asks = view.asks[row(-1)], view.asks[row(0)]
+    yield ("kind:length",), length
+    yield ("kind:short",), (length < 1.8).astype(float)
+    yield ("speaker:first person",), view.named[row(0)] * view.marked(Mark.FIRST_PERSON)
+    yield ("answer:any",), asked_before
+    yield ("answer:states",), asked_before * (1 - asks)
+    yield ("context:opens",), (~view.there[row(-1)]).astype(float)
+    yield ("time:any",), view.marked(Mark.TIME) * question.asks_when
+    yield _WANTS, wanted
 
 
-def _of_dates(view: _View, spans: Sequence[Span]) -> Iterator[tuple[str, Values]]:
-    told = view.chosen.corpus.at.view[view.chosen.slots]
+def _wanted(view: View, question: Question) -> Values:
+    asked = np.array([kind in question.asks for kind in _WANTED])
+    return np.where(asked[:, None], np.array([view.marked(mark) for mark in _WANTED.values()]), 0.0)
+
+
+def _of_things(view: View) -> Rows:
+    share = (view.things / np.float32(view.asked_things or 1.0)).astype(float)
+    own, named = share[row(0)], view.named[row(0)]
+    states = view.marked(Mark.FIRST_PERSON) * (1 - view.asks[row(0)])
+    yield ("concept:own",), own
+    yield ("concept:rarity",), np.minimum(view.things[row(0)] / _RARE_KIND, 1.5).astype(float)
+    yield ("concept:coverage",), own * view.coverage_around
+    yield ("concept:named",), own * named
+    yield ("concept:named states",), own * named * states
+    yield ("concept:before", "concept:after"), share[[row(-1), row(1)]]
+
+
+def _of_dates(view: View, spans: Sequence[Span]) -> Rows:
+    told = view.told
     inside, near = np.zeros(len(told)), np.zeros(len(told))
     for first, last in spans:
         inside = np.maximum(inside, (told >= first) & (told < last))
         since, until = np.maximum(told - last, 0.0), np.maximum(first - told, 0.0)
         near = np.maximum(near, np.exp(-since / _TOLD_AFTER - until / _TOLD_BEFORE))
-    yield "date:inside", inside
-    yield "date:near", near
-    yield "date:near named", near * view.named[0]
-    yield "date:near words", near * view.words[0]
-    yield "date:near coverage", near * view.coverage_around
-    yield "date:near time", near * view.marked(0, Mark.TIME)
+    yield ("date:inside",), inside
+    yield ("date:near",), near
+    yield ("date:near named",), near * view.named[row(0)]
+    yield ("date:near words",), near * view.words[row(0)]
+    yield ("date:near coverage",), near * view.coverage_around
+    yield ("date:near time",), near * view.marked(Mark.TIME)
 
 
-def _of_meaning(view: _View, question: Question) -> Iterator[tuple[str, Values]]:
-    cosine, named = view.cosine[0], view.named[0]
-    yield "meaning:own", cosine
-    yield "meaning:squared", cosine**2
-    yield "meaning:words", cosine * view.words[0]
-    yield "meaning:coverage", cosine * view.coverage
-    for step in (-2, -1, 1, 2):
-        yield f"meaning:{step:+}", view.cosine[step]
-    yield "meaning:around", np.maximum(view.cosine[-1], view.cosine[1])
-    yield "meaning:session", _of_session(view, cosine)
-    yield "meaning:named", cosine * named
-    yield "meaning:named before", view.cosine[-1] * view.named[-1]
-    yield "meaning:answer", view.cosine[-1] * view.marked(-1, Mark.ASKS)
-    yield "meaning:answers", cosine * view.marked(-1, Mark.ASKS)
-    yield "meaning:time", cosine * view.marked(0, Mark.TIME) * question.asks_when
-    for mark in (Mark.ASKS, Mark.FIRST_PERSON, Mark.ACKNOWLEDGES, Mark.PAST, Mark.FEELING):
-        yield f"meaning:{mark.name}", cosine * view.marked(0, mark)
-
-
-def _by_step(rows: NDArray[Number]) -> dict[int, NDArray[Number]]:
-    return dict(zip(_STEPS, rows, strict=True))
-
-
-def _neighbours(chosen: Candidates) -> NDArray[np.intp]:
-    """Slots, (steps, candidates), -1 where there is none."""
-    before, after = chosen.corpus.links()
-    near: dict[int, Slots] = {0: chosen.slots.astype(np.int32)}
-    for step in _STEPS[_STEPS.index(0) + 1 :]:
-        near[step] = at(after, near[step - 1], absent=-1)
-    for step in reversed(_STEPS[: _STEPS.index(0)]):
-        near[step] = at(before, near[step + 1], absent=-1)
-    return np.stack([near[step] for step in _STEPS]).astype(np.intp)
-
-
-def _scaled(chosen: Candidates, near: NDArray[np.intp], scale: Scale) -> Values:
-    every = chosen.similarity
-    if every is None:
-        return np.zeros(near.shape)
-    return np.where(at(chosen.corpus.has_vector.view, near), scale.of_cosine(every[near]), 0.0)
-
-
-def _rarest(held: NDArray[np.uint32], idf: Values) -> Values:
-    if not len(idf):
-        return np.zeros(len(held))
-    rarest = over_held(held, idf, np.maximum)
-    return rarest / max(float(idf.max()), 1e-9)
-
-
-def _of_session(view: _View, values: Values) -> Values:
-    """The mean of a session's three best candidates, for each of its candidates; 0 outside."""
-    sessions = view.chosen.corpus.sessions.view[view.chosen.slots]
-    order = np.lexsort((-values, sessions))
-    ordered = sessions[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(order) else order
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
-    best = np.where(place < 3, values[order], 0.0)
-    sums = np.add.reduceat(best, starts) / 3 if len(starts) else best
-    spread = np.empty(len(order))
-    spread[order] = np.repeat(sums, np.diff(np.r_[starts, len(order)]))
-    return np.where(sessions >= 0, spread, 0.0)
+def _of_meaning(view: View, question: Question) -> Rows:
+    cosine, named = view.cosine[row(0)], view.named[row(0)]
+    before, asked = view.cosine[row(-1)], view.asks[row(-1)]
+    yield ("meaning:own",), cosine
+    yield ("meaning:squared",), cosine**2
+    yield ("meaning:words",), cosine * view.words[row(0)]
+    yield ("meaning:coverage",), cosine * view.coverage
+    yield _MEANING_BY_STEP, view.cosine[[row(step) for step in _MEANING_AROUND]]
+    yield ("meaning:around",), np.maximum(before, view.cosine[row(1)])
+    yield ("meaning:session",), view.of_session(cosine)
+    yield ("meaning:named",), cosine * named
+    yield ("meaning:named before",), before * view.named[row(-1)]
+    yield ("meaning:answer",), before * asked
+    yield ("meaning:answers",), cosine * asked
+    yield ("meaning:time",), cosine * view.marked(Mark.TIME) * question.asks_when
+    yield _MARKS_MEANING, np.array([view.marked(mark) for mark in _TIMES_MEANING]) * cosine

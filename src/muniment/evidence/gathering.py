@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import starmap
 
 import numpy as np
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters, Mask
-from muniment.evidence.features import Asked, features, of_any_row
-from muniment.evidence.lanes import Candidates, Scale, Values, lanes_of
+from muniment.evidence.features import Asked, Block, features
+from muniment.evidence.lanes import lanes_of
 from muniment.evidence.lookup import Lookup, look_up
 from muniment.evidence.query import Question
 from muniment.evidence.things import Things, look_for_things
-from muniment.evidence.vectors import Floats, unit
-from muniment.evidence.weights import LANES
+from muniment.evidence.vectors import unit
+from muniment.evidence.view import Candidates, Rarities, Scale, Values, View
 from muniment.lexical.dates import Span, spans_of
 
 MOST_CANDIDATES = 1_000
@@ -29,15 +29,19 @@ THING = 0.25
 """What a thing of the kind asked for counts beside a word of the question, in choosing rows."""
 
 
-@dataclass(frozen=True, slots=True)
 class Gathered:
     """The candidates of each corpus; every array below runs over them in that order."""
 
-    chosen: tuple[Candidates, ...]
-    idf: Values
-    scale: Scale
-    question: Question
-    spans: tuple[Span, ...] = ()
+    def __init__(
+        self,
+        chosen: Sequence[Candidates],
+        idf: Values,
+        question: Question,
+        spans: Sequence[Span] = (),
+    ) -> None:
+        self.chosen = tuple(chosen)
+        self._asked = Asked(question, spans, self.has_meaning())
+        self._idf = idf
 
     def __len__(self) -> int:
         return sum(len(part.slots) for part in self.chosen)
@@ -48,63 +52,24 @@ class Gathered:
 
     def has_messages(self) -> bool:
         """Whether any candidate is a conversation's message."""
-        return bool(self.are_messages().any())
+        return bool(self.are_messages.any())
 
+    @cached_property
     def are_messages(self) -> NDArray[np.bool_]:
         """Which candidates are messages of a conversation."""
         return np.concatenate([part.are_messages() for part in self.chosen])
 
+    @cached_property
+    def _view(self) -> View:
+        return View(self.chosen, Rarities(self._idf), Scale.of(self.chosen))
+
     def lanes(self) -> dict[str, Values]:
         """Every lane (see :mod:`muniment.evidence.lanes`), and ``cosine`` as it is."""
-        when = self.question.asks_when
-        each = [lanes_of(part, self.idf, self.scale, asks_when=when) for part in self.chosen]
-        lanes = {name: np.concatenate([one[name] for one in each]) for name in LANES}
-        return lanes | {"cosine": np.concatenate([part.cosine() for part in self.chosen])}
+        return lanes_of(self._view, asks_when=self._asked.question.asks_when)
 
-    def features(self, names: Sequence[str]) -> Values:
-        """The features of these names (see :mod:`muniment.evidence.features`) as rows,
-        (features, candidates); NaN where a feature means nothing for a candidate."""
-        row = {name: place for place, name in enumerate(names)}
-        table = np.empty((len(names), len(self)))
-        for part, columns in self._parts():
-            for name, values in self._features(part):
-                if name in row:
-                    table[row[name], columns] = values
-        self._forget_unknown(names, table)
-        return table
-
-    def feature_names(self) -> tuple[str, ...]:
-        """Every feature there is for this question."""
-        part, _ = next(self._parts())
-        return tuple(name for name, _ in self._features(part))
-
-    def _features(self, part: Candidates) -> Iterator[tuple[str, Values]]:
-        asked = Asked(self.question, self.idf, self.spans, self.has_meaning())
-        return features(part, asked, self.scale)
-
-    def _parts(self) -> Iterator[tuple[Candidates, slice]]:
-        end = 0
-        for part in self.chosen:
-            start, end = end, end + len(part.slots)
-            if end > start:
-                yield part, slice(start, end)
-
-    def _forget_unknown(self, names: Sequence[str], table: Values) -> None:
-        typed = ~self.are_messages()
-        if typed.any():
-            unknown = np.array([not of_any_row(name) for name in names])
-            table[unknown[:, None] & typed] = np.nan
-
-    def only(self, places: NDArray[np.int64]) -> Gathered:
-        """These candidates alone, on the same scale; ``places`` ascend."""
-        ends = np.cumsum([len(part.slots) for part in self.chosen])
-        cut = np.split(places, np.searchsorted(places, ends[:-1]))
-        starts = [0, *ends[:-1]]
-        chosen = tuple(
-            replace(part, slots=part.slots[inside - start])
-            for part, inside, start in zip(self.chosen, cut, starts, strict=True)
-        )
-        return replace(self, chosen=chosen)
+    def features(self) -> Iterator[Block]:
+        """Every feature there is for this question (see :mod:`muniment.evidence.features`)."""
+        return features(self._view, self._asked)
 
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Each candidate's corpus, key there, and arrival order there."""
@@ -125,17 +90,16 @@ def gather(
     """The rows worth weighing: those that share a word, and those close in meaning."""
     present = [place for place, corpus in enumerate(corpora) if len(corpus)]
     corpora = [corpora[place] for place in present]
+    # First: it reads every vector, which pushes all else out of the processor's cache.
+    asked = None if embedding is None else unit(embedding)
+    near = [None if asked is None else corpus.similarity(asked) for corpus in corpora]
     lookups, idf = look_up(corpora, question)
     things = look_for_things(corpora, question)
-    asked = None if embedding is None else unit(embedding)
     masks = [filters.mask(corpus) for corpus in corpora]
-    chosen = tuple(
-        replace(part, place=place)
-        for part, place in zip(
-            _chosen(corpora, lookups, things, masks, asked), present, strict=True
-        )
-    )
-    return Gathered(chosen, idf, Scale.of(chosen), question, _spans(chosen, question, filters))
+    slots = _chosen(corpora, lookups, things, masks, near)
+    parts = zip(corpora, lookups, things, slots, near, present, strict=True)
+    chosen = tuple(starmap(Candidates, parts))
+    return Gathered(chosen, idf, question, _spans(chosen, question, filters))
 
 
 def _spans(chosen: Sequence[Candidates], question: Question, filters: Filters) -> tuple[Span, ...]:
@@ -153,8 +117,8 @@ def _chosen(
     lookups: Sequence[Lookup],
     things: Sequence[Things],
     masks: Sequence[Mask],
-    asked: Floats | None,
-) -> tuple[Candidates, ...]:
+    near: Sequence[NDArray[np.float32] | None],
+) -> list[NDArray[np.intp]]:
     """The best by words and the best by meaning, half of :data:`MOST_CANDIDATES` each."""
     wordings = [
         lookup.words + np.float32(THING) * own.found
@@ -162,7 +126,6 @@ def _chosen(
     ]
     worded = [mask & (wording > 0) for mask, wording in zip(masks, wordings, strict=True)]
     by_words = _best(corpora, wordings, worded)
-    near = [None if asked is None else corpus.similarity(asked) for corpus in corpora]
     known = [
         np.zeros_like(mask) if cosine is None else mask & corpus.has_vector.view
         for corpus, cosine, mask in zip(corpora, near, masks, strict=True)
@@ -170,8 +133,7 @@ def _chosen(
     by_meaning = _best(
         corpora, [w if n is None else n for w, n in zip(wordings, near, strict=True)], known
     )
-    slots = [np.union1d(one, other) for one, other in zip(by_words, by_meaning, strict=True)]
-    return tuple(starmap(Candidates, zip(corpora, lookups, things, slots, near, strict=True)))
+    return [_either(*both) for both in zip(corpora, by_words, by_meaning, strict=True)]
 
 
 def _best(
@@ -192,3 +154,10 @@ def _best(
     kept[level] = True
     parts = np.split(kept, np.cumsum([len(own) for own in slots])[:-1])
     return [own[part] for own, part in zip(slots, parts, strict=True)]
+
+
+def _either(corpus: Corpus, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.intp]:
+    chosen = np.zeros(corpus.size, np.bool_)
+    chosen[one] = True
+    chosen[other] = True
+    return np.flatnonzero(chosen)

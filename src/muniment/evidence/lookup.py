@@ -41,13 +41,15 @@ def look_up(
     corpora: Sequence[Corpus], question: Question
 ) -> tuple[list[Lookup], NDArray[np.float64]]:
     """Each corpus's lookup, and the inverse document frequency of each of the question's terms."""
-    found = [[corpus.find(term) for corpus in corpora] for term in question.terms]
+    asked, terms = (*question.terms, *question.names), len(question.terms)
+    found = [corpus.find(asked) for corpus in corpora]
     rows = sum(len(corpus) for corpus in corpora)
-    idf = np.array([rarity(rows, sum(len(s) for s, _ in hits)) for hits in found], dtype=float)
+    holding = [sum(len(hits[place][0]) for hits in found) for place in range(terms)]
+    idf = np.array([rarity(rows, count) for count in holding], dtype=float)
     average = max(1.0, sum(corpus.total_length for corpus in corpora) / max(1, rows))
     lookups = [
-        _one(corpus, question, [hits[index] for hits in found], idf, average)
-        for index, corpus in enumerate(corpora)
+        _one(corpus, hits[:terms], idf, average, _named(corpus, question, hits[terms:]))
+        for corpus, hits in zip(corpora, found, strict=True)
     ]
     return lookups, idf
 
@@ -59,10 +61,10 @@ def rarity(rows: int, holding: int) -> float:
 
 def _one(
     corpus: Corpus,
-    question: Question,
     hits: Sequence[tuple[Slots, Counts]],
     idf: NDArray[np.float64],
     average: float,
+    named: NDArray[np.bool_],
 ) -> Lookup:
     words = np.zeros(corpus.size, np.float32)
     held = np.zeros(corpus.size, np.uint32)
@@ -73,13 +75,15 @@ def _one(
         gain = often * (SATURATION + 1) / (often + SATURATION * shape)
         words[slots] += np.float32(idf[bit]) * gain.astype(np.float32)
         held[slots] |= np.uint32(1 << bit)
-    return Lookup(words, held, _named(corpus, question))
+    return Lookup(words, held, named)
 
 
-def _named(corpus: Corpus, question: Question) -> NDArray[np.bool_]:
+def _named(
+    corpus: Corpus, question: Question, hits: Sequence[tuple[Slots, Counts]]
+) -> NDArray[np.bool_]:
     named = np.zeros(corpus.size, np.bool_)
-    for name in question.names:
-        named[corpus.find(name)[0]] = True
+    for slots, _ in hits:
+        named[slots] = True
     if question.first_person and not named.any():
         # A conversation's user asks about itself: "which tea did I buy?"
         user = corpus.code("role", "user")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
+from numpy.typing import NDArray
 
-from muniment.evidence.lanes import Values
+from muniment.evidence.features import Block, of_any_row
+from muniment.evidence.view import Values
 
 FILE = "ranking.json"
 
@@ -18,7 +20,7 @@ STRONGEST = 10
 """How many of the best rows stand in for what is not known of others."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LinearModel:
     """For each feature its mean and spread in training, and the weight of what is left of it."""
 
@@ -27,22 +29,42 @@ class LinearModel:
     spreads: Values
     weights: Values
 
-    def shares(self, found: Values) -> Values:
-        """What each feature adds, (features, candidates), written over ``found``, whose rows are
-        in the order of the names.
+    @cached_property
+    def _factors(self) -> dict[str, float]:
+        return dict(zip(self.names, (self.weights / self.spreads).tolist(), strict=True))
 
-        What is not known of a row (NaN) is taken as it is on average in the strongest rows of
-        which all is known, so that a typed memory competes with messages by the rest.
+    @cached_property
+    def _least(self) -> float:
+        """What a row has of which every feature is 0."""
+        return -float(np.sum(self.weights / self.spreads * self.means))
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[str, ...], tuple[Values, Values]]:
+        return {}
+
+    def _of(self, names: tuple[str, ...]) -> tuple[Values, Values]:
+        """The factors of these features: those that any row has, and those of messages alone."""
+        known = self._blocks.get(names)
+        if known is None:
+            factors = np.array([self._factors.get(name, 0.0) for name in names])
+            of_any = np.array([of_any_row(name) for name in names])
+            known = self._blocks[names] = factors * of_any, factors * ~of_any
+        return known
+
+    def totals(self, blocks: Iterable[Block], messages: NDArray[np.bool_]) -> Values:
+        """Each candidate's weighed sum; ``messages`` says which are a conversation's.
+
+        What means nothing for a typed memory is taken as it is on average in the strongest
+        messages, so that it competes with messages by the rest.
         """
-        factors = self.weights / self.spreads
-        shares = np.multiply(found, factors[:, None], out=found)
-        shares -= (self.means * factors)[:, None]
-        if np.isnan(shares.sum()):
-            unknown = np.isnan(shares)
-            whole = shares[:, ~unknown.any(axis=0)]
-            strongest = whole[:, np.argsort(whole.sum(axis=0), kind="stable")[-STRONGEST:]]
-            shares = np.where(unknown, strongest.mean(axis=1)[:, None], shares)
-        return shares
+        rows = len(messages)
+        of_any, of_messages = np.full(rows, self._least), np.zeros(rows)
+        for names, values in blocks:
+            # Not `@`, which would spread so little work over all cores and wait for the slowest.
+            for sums, factors in zip((of_any, of_messages), self._of(names), strict=True):
+                sums += np.einsum("i,ij->j", factors, values)
+        of_messages[~messages] = of_messages[_strongest(of_any + of_messages, messages)].mean()
+        return of_any + of_messages
 
     def less(self, lanes: Collection[str]) -> LinearModel:
         """The model without the features of these lanes."""
@@ -51,20 +73,26 @@ class LinearModel:
         kept = [name.partition(":")[0] not in lanes for name in self.names]
         return replace(self, weights=np.where(kept, self.weights, 0.0))
 
-    def by_lane(self, shares: Values) -> dict[str, Values]:
-        """The ``shares`` of each lane's features summed, under ``learned:`` and the lane."""
-        return {
-            f"learned:{lane}": shares[rows].sum(axis=0)
-            for lane, rows in _rows_by_lane(self.names).items()
-        }
+    def by_lane(
+        self, blocks: Iterable[Block], messages: NDArray[np.bool_], totals: Values
+    ) -> dict[str, Values]:
+        """What the features of each lane add to the ``totals``, under ``learned:`` and the lane."""
+        means = dict(zip(self.names, self.means.tolist(), strict=True))
+        strongest, lanes = _strongest(totals, messages), dict[str, Values]()
+        for names, values in blocks:
+            of_any, of_messages = self._of(names)
+            for place, name in enumerate(names):
+                added = (of_any + of_messages)[place] * (values[place] - means.get(name, 0.0))
+                if not of_any_row(name):
+                    added[~messages] = added[strongest].mean()
+                lane = f"learned:{name.partition(':')[0]}"
+                lanes[lane] = lanes.get(lane, 0.0) + added
+        return lanes
 
 
-@cache
-def _rows_by_lane(names: tuple[str, ...]) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(names):
-        rows.setdefault(name.partition(":")[0], []).append(row)
-    return rows
+def _strongest(totals: Values, messages: NDArray[np.bool_]) -> NDArray[np.intp]:
+    spoken = np.flatnonzero(messages)
+    return spoken[np.argsort(totals[spoken], kind="stable")[-STRONGEST:]]
 
 
 @cache

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from muniment.lexical.indexing import BYTES_PER_TERM
 
-Slots = NDArray[np.int32]
-Counts = NDArray[np.uint16]
+Slots = NDArray[np.integer]
+Counts = NDArray[np.integer]
 
 _MERGE_RATIO = 4
 
@@ -37,12 +37,13 @@ class _Segment:
     def nbytes(self) -> int:
         return sum(a.nbytes for a in (self.terms, self.starts, self.slots, self.counts))
 
-    def find(self, term: int) -> slice:
-        wanted = np.uint64(term)
-        place = int(np.searchsorted(self.terms, wanted))
-        if place == len(self.terms) or self.terms[place] != wanted:
-            return slice(0, 0)
-        return slice(int(self.starts[place]), int(self.starts[place + 1]))
+    def find(self, terms: NDArray[np.uint64]) -> list[tuple[int, int]]:
+        """Where each term's postings begin and end: the same place for one that is not here."""
+        if not len(self):
+            return [(0, 0)] * len(terms)
+        first = self.terms.searchsorted(terms)
+        last = first + (self.terms.take(first, mode="clip") == terms)
+        return list(zip(self.starts[first].tolist(), self.starts[last].tolist(), strict=True))
 
     def find_any(self, terms: NDArray[np.uint64]) -> list[NDArray[np.unsignedinteger]]:
         places = np.searchsorted(self.terms, terms)
@@ -74,15 +75,16 @@ class Postings:
         self._settle()
         return sum(segment.nbytes for segment in self._segments)
 
-    def find(self, term: int) -> tuple[Slots, Counts]:
-        """The slots that hold ``term`` (removed rows included), with its counts there."""
+    def find(self, terms: Sequence[int]) -> list[tuple[Slots, Counts]]:
+        """For each term the slots that hold it (removed rows included), with its counts there."""
         self._settle()
-        found = [(segment, segment.find(term)) for segment in self._segments]
-        hits = [(s.slots[part], s.counts[part]) for s, part in found if part.stop]
-        if not hits:
-            return np.empty(0, np.int32), np.empty(0, np.uint16)
-        slots = np.concatenate([slots for slots, _ in hits], dtype=np.int32)
-        return slots, np.concatenate([counts for _, counts in hits], dtype=np.uint16)
+        wanted = np.array(terms, np.uint64)
+        hits: list[list[tuple[Slots, Counts]]] = [[] for _ in terms]
+        for segment in self._segments:
+            for found, (first, last) in zip(hits, segment.find(wanted), strict=True):
+                if last > first:
+                    found.append((segment.slots[first:last], segment.counts[first:last]))
+        return [_joined(found) for found in hits]
 
     def find_any(self, terms: NDArray[np.uint64]) -> Slots:
         """The slots that hold one of ``terms`` or more (removed rows included), each once."""
@@ -104,6 +106,14 @@ class Postings:
             self._segments.append(_segment_of(self._waiting))
             self._waiting = []
             _merge_alike(self._segments)
+
+
+def _joined(hits: Sequence[tuple[Slots, Counts]]) -> tuple[Slots, Counts]:
+    if len(hits) == 1:
+        return hits[0]
+    if not hits:
+        return np.empty(0, np.int32), np.empty(0, np.uint16)
+    return np.concatenate([slots for slots, _ in hits]), np.concatenate([c for _, c in hits])
 
 
 def _segment_of(rows: list[tuple[int, bytes]]) -> _Segment:

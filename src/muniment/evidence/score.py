@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters
+from muniment.evidence.explaining import Explain, Lanes, Places, Told
 from muniment.evidence.gathering import Gathered, gather
-from muniment.evidence.lanes import Values, spread
+from muniment.evidence.lanes import spread
 from muniment.evidence.model import LinearModel, learned
-from muniment.evidence.query import Question
+from muniment.evidence.query import Question, analyze
+from muniment.evidence.view import Values
 from muniment.evidence.weights import DEFAULT, EVIDENCE, LANES, Ranking, Weights
-
-Places = NDArray[np.int64]
 
 LEAST_RELEVANCE = 0.01
 """The weakest candidate's relevance under given weights: other factors can still raise it."""
@@ -31,8 +31,7 @@ _LEAST_LOG_ODDS = -700.0
 _DIGITS = 9  # Scores that differ less are the same: sums differ in the last bits between machines.
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A row found: ``corpus_index`` in the corpora passed, its ``key`` there.
 
     ``relevance`` lies in (0, 1], 1 for the best; ``lanes`` holds each lane by name (see
@@ -43,12 +42,12 @@ class Scored:
     corpus_index: int
     key: int
     relevance: float
-    lanes: dict[str, float]
+    lanes: Mapping[str, float]
 
 
 def score(
     corpora: Sequence[Corpus],
-    question: Question,
+    question: Question | str,
     *,
     embedding: Sequence[float] | None,
     now: float,
@@ -66,11 +65,14 @@ def score(
     A row that shares no word with the question and has no embedding to compare is not found.
     ``session`` and ``exclude_keys`` concern messages only. Never raises for a question's content.
     """
+    if limit < 1 or not any(map(len, corpora)):
+        return []
+    question = analyze(question) if isinstance(question, str) else question
     filters = Filters(now, as_of, include_invalid, kinds, session, exclude_keys, min_trust)
     if isinstance(weights, Weights):
         question = replace(question, kinds=(), times=())
     found = gather(corpora, question, embedding=embedding, filters=filters)
-    if limit < 1 or not len(found):
+    if not len(found):
         return []
     if isinstance(weights, Weights):
         return _by_weights(found, weights, limit)
@@ -82,35 +84,32 @@ def score(
 def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
     lanes, by_lane = found.lanes(), weights.by_lane()
     total = sum((by_lane[name] * lanes[name] for name in LANES), np.zeros(len(found)))
-    return _ranked(found, _relevance(np.round(total, _DIGITS)), limit)
+    return _ranked(found, _relevance(np.round(total, _DIGITS)), limit, lambda _places: {})
 
 
 def _by_model(found: Gathered, model: LinearModel, limit: int) -> list[Scored]:
-    shares = model.shares(found.features(model.names))
-    ahead = np.where(found.are_messages(), 0.0, DISTILLED)
-    total = np.round(shares.sum(axis=0) + ahead, _DIGITS)
+    messages = found.are_messages
+    added = model.totals(found.features(), messages)
+    ahead = np.where(messages, 0.0, DISTILLED)
+    total = np.round(added + ahead, _DIGITS)
 
     def explain(places: Places) -> dict[str, Values]:
-        return {**model.by_lane(shares[:, places]), "learned:distilled": ahead[places]}
+        lanes = model.by_lane(found.features(), messages, added) | {"learned:distilled": ahead}
+        return {name: values[places] for name, values in lanes.items()}
 
     return _ranked(found, _odds(total), limit, explain)
 
 
-def _ranked(
-    found: Gathered,
-    relevance: Values,
-    limit: int,
-    explain: Callable[[Places], dict[str, Values]] = lambda _places: {},
-) -> list[Scored]:
+def _ranked(found: Gathered, relevance: Values, limit: int, explain: Explain) -> list[Scored]:
     pool = _best(relevance, limit)
-    chosen, relevance = found.only(pool), relevance[pool]
-    index, keys, arrival = chosen.places()
-    told = chosen.lanes() | explain(pool)
-    order = np.lexsort((keys, -arrival, index, -relevance))[:limit]
-    columns = [values[order].tolist() for values in (index, keys, relevance, *told.values())]
+    index, keys, arrival = (column[pool] for column in found.places())
+    order = np.lexsort((keys, -arrival, index, -relevance[pool]))[:limit]
+    chosen = pool[order]
+    told = Told(found.lanes(), chosen, explain)
+    columns = (index[order].tolist(), keys[order].tolist(), relevance[chosen].tolist())
     return [
-        Scored(corpus, key, share, dict(zip(told, lanes, strict=True)))
-        for corpus, key, share, *lanes in zip(*columns, strict=True)
+        Scored(corpus, key, share, Lanes(told, place))
+        for place, (corpus, key, share) in enumerate(zip(*columns, strict=True))
     ]
 
 

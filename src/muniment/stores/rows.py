@@ -55,7 +55,7 @@ def optional_micros(instant: datetime | None) -> int | None:
 
 def instant_of(stored: int) -> datetime:
     """The inverse of `micros`."""
-    return _EPOCH + timedelta(microseconds=stored)
+    return _EPOCH + timedelta(0, 0, stored)
 
 
 def _optional_instant(stored: int | None) -> datetime | None:

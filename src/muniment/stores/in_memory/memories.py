@@ -15,7 +15,6 @@ from muniment.domain.trust import Trust
 from muniment.domain.visibility import audiences, message_audience
 from muniment.errors import InvalidEntryError
 from muniment.evidence.corpus import MESSAGE
-from muniment.evidence.query import analyze
 from muniment.evidence.score import Scored, score
 from muniment.evidence.vectors import pack_vector
 from muniment.governance import events
@@ -130,7 +129,7 @@ class InMemoryMemories:
         with self._tables.lock:
             found = score(
                 [self._tables.images[key] for key in keys],
-                analyze(text),
+                text,
                 embedding=embedding,
                 now=self._tables.clock().timestamp(),
                 as_of=None if as_of is None else as_of.timestamp(),
@@ -239,7 +238,7 @@ class InMemoryMemories:
         with self._tables.lock:
             found = score(
                 [self._tables.images[key] for key in keys],
-                analyze(query.text or ""),
+                query.text or "",
                 embedding=embedding,
                 now=self._tables.clock().timestamp(),
                 as_of=None if query.as_of is None else query.as_of.timestamp(),

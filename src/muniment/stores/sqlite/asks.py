@@ -67,15 +67,15 @@ def hydrate(
     db: apsw.Connection, ask: Ask, keys: Sequence[str], found: Sequence[Scored]
 ) -> tuple[Candidate, ...]:
     """The winners as candidates; scope, validity, expiry and trust are asked again."""
-    spoken = [is_message_audience(keys[hit.corpus_index]) for hit in found]
-    memories = _memories(db, ask, [h.key for h, m in zip(found, spoken, strict=True) if not m])
-    messages = _messages(db, ask, [h.key for h, m in zip(found, spoken, strict=True) if m])
-    candidates: list[Candidate] = []
-    for hit, is_message in zip(found, spoken, strict=True):
-        memory = (messages if is_message else memories).get(hit.key)
-        if memory is not None:
-            candidates.append(Candidate(memory, hit.relevance, hit.lanes))
-    return tuple(candidates)
+    spoken = [is_message_audience(key) for key in keys]
+    memories = _memories(db, ask, [hit.key for hit in found if not spoken[hit.corpus_index]])
+    messages = _messages(db, ask, [hit.key for hit in found if spoken[hit.corpus_index]])
+    rows = [messages if is_message else memories for is_message in spoken]
+    return tuple(
+        Candidate(memory, relevance, lanes)
+        for corpus, key, relevance, lanes in found
+        if (memory := rows[corpus].get(key)) is not None
+    )
 
 
 def _memories(db: apsw.Connection, ask: Ask, seqs: Sequence[int]) -> dict[int, Memory]:

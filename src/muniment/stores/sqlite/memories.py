@@ -14,7 +14,6 @@ from muniment.domain.query import MemoryMatch, MemoryQuery
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.visibility import audiences
-from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
@@ -199,7 +198,6 @@ class SQLiteMemories:
             instants=self._instants(as_of, include_invalid),
         )
         core = self._core
-        question = analyze(text)
 
         def job(db: apsw.Connection) -> tuple[Candidate, ...]:
             held = audiences_of(db, ask.all_keys)
@@ -207,7 +205,7 @@ class SQLiteMemories:
             with core.images.current(db, held) as corpora:
                 found = score(
                     corpora,
-                    question,
+                    text,
                     embedding=core.comparable(db, embedding),
                     now=ask.instants["now"] / 1e6,
                     as_of=None if as_of is None else as_of.timestamp(),
