@@ -90,6 +90,21 @@ def test_other_writers_and_readers_go_on_and_see_nothing_of_it(tmp_path: Path) -
         assert len(other.search(ANA, "zebra", k=50)) == 50
 
 
+def test_an_import_that_ends_leaves_what_others_have_staged(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with SQLiteStore(path) as store, SQLiteStore(path) as other:
+
+        def meanwhile(number: int) -> None:
+            if number == 1_200:
+                given = Stream(_lines(2, "lion number {}"))
+                assert other.import_stream(ANA, given).imported == 2  # type: ignore[arg-type]
+                with pytest.raises(InvalidEntryError):
+                    other.import_stream(ANA, Stream(_lines(2, promised=3)))  # type: ignore[arg-type]
+
+        assert store.import_stream(ANA, Stream(_lines(1_500), meanwhile)).imported == 1_500  # type: ignore[arg-type]
+        assert other.count(ANA) == 1_502
+
+
 def test_an_erasure_meanwhile_stops_the_import_and_leaves_nothing(tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "memory.db") as store, SQLiteStore(tmp_path / "memory.db") as other:
 

@@ -22,12 +22,13 @@ _PARTS = re.compile(r'"(\w*)_?\{\w+\}_?(\w*)"')
 ONLY_SQLITE = {
     "new_audience", "staged_audiences",  # an upsert does it in PostgreSQL
     "count_published",  # a trigger for each statement does it
-    "stale_staged",
+    "others_staged", "clear_staged", "stale_staged",
     "clear_setting", "forget_setting",
 }  # fmt: skip
 CONVERSATIONS = {  # PostgreSQL exports and imports memories only, and says so
     "stage_talk", "staged_talks", "count_staged_talks", "drop_staged_talks",
-    "stale_staged_talks", "drop_stale_staged_talks", "erase_staged_talks",
+    "others_staged_talks", "clear_staged_talks", "stale_staged_talks",
+    "drop_stale_staged_talks", "erase_staged_talks",
     "count_sessions", "count_messages", "export_sessions",
 }  # fmt: skip
 ONLY_POSTGRES = {

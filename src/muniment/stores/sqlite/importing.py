@@ -17,10 +17,10 @@ from muniment.stores.driven import in_thread
 from muniment.stores.rows import Row, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
-from muniment.stores.sqlite.importing_rows import Batch, Staging
+from muniment.stores.sqlite.importing_rows import Batch, Staged, Staging
 from muniment.stores.sqlite.importing_talks import publish_talks
 from muniment.stores.sqlite.journal import settle
-from muniment.stores.sqlite.staging import drop, drop_stale
+from muniment.stores.sqlite.staging import drop, drop_stale, forget
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import held_quota
 from muniment.stores.transfer import ImportResult, Intake
@@ -43,6 +43,7 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
     """
     number, now = secrets.randbits(62), core.clock()
     lines, staging = read_lines(stream, taking, now=now), Staging(core)
+    staged = staging.staged
 
     def read() -> Batch:
         return Batch.of(
@@ -54,36 +55,43 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
         while batch := await in_thread(read):
             await staging.put(batch)
         await staging.settled()
-        return await core.change(lambda change: _publish(change, number, staging.count, taking))
+        return await core.change(lambda change: _publish(change, number, staged, taking))
     except BaseException:
-        if staging.count and await core.engine.write_async(lambda db: drop(db, number)):
+        if staged.count and await core.engine.write_async(lambda db: drop(db, number)):
             await core.engine.apart_async(settle)
         raise
 
 
-def _publish(change: Change, number: int, count: int, taking: Intake) -> ImportResult:
-    db = change.db
-    staged = _figure(db, "count_staged", number) + _figure(db, "count_staged_talks", number)
-    if staged != count:
+def _publish(change: Change, number: int, staged: Staged, taking: Intake) -> ImportResult:
+    db, tenant = change.db, taking.realm.tenant
+    there = _figure(db, "count_staged", number) + _figure(db, "count_staged_talks", number)
+    if there != staged.count:
         raise MemoryStoreError("the realm was erased meanwhile; nothing was imported")
     _refuse(db.execute(SQL["staged_twice"], (number,)), USED_TWICE)
     if taking.skip_duplicates:
         db.execute(SQL["find_staged_twins"], (number,))
-    dropped = _link(db, number)
-    with held_quota(change, taking.realm.tenant):
-        for step in ("staged_audiences", "touch_staged_audiences", "count_published"):
-            db.execute(SQL[step], (number,))
+    dropped = _link(db, number) if staged.linked else 0
+    imported, tokens, skipped, unlinked = db.execute(SQL["staged_figures"], (number,)).get
+    with held_quota(change, tenant):
+        if imported:
+            db.execute(SQL["count_published"], (tenant, imported, tokens))
+        db.execute(SQL["staged_audiences"], (number,))
+        db.execute(SQL["touch_staged_audiences"], (number,))
         with _without_triggers(db):
             db.execute(SQL["publish_staged"], (number,))
+    if staged.linked:
+        _derive(db, number)
+    _record(change, number, taking)
+    sessions, messages = publish_talks(change, number)
+    forget(db, number)
+    return ImportResult(imported, skipped, dropped + unlinked, sessions, messages)
+
+
+def _derive(db: apsw.Connection, number: int) -> None:
+    """Link what was published to what it was derived from, above which its trust is not."""
     db.execute(SQL["published_derivations"], (number,))
     above = db.execute(SQL["published_above_sources"], (number, Trust.OWNER.rank))
     _refuse(above, ABOVE_SOURCES)
-    imported, skipped, unlinked = db.execute(SQL["staged_figures"], (number,)).get
-    _record(change, number, taking)
-    sessions, messages = publish_talks(change, number)
-    db.execute(SQL["drop_staged"], (number,))
-    db.execute(SQL["drop_staged_talks"], (number,))
-    return ImportResult(imported, skipped, dropped + unlinked, sessions, messages)
 
 
 @contextmanager

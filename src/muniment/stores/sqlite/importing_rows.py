@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -33,10 +34,11 @@ _CONTENT, _VECTOR = -2, -1
 
 
 class Batch(NamedTuple):
-    """Some lines of a file as rows."""
+    """Some lines of a file as rows; `linked` where an entry names another."""
 
     entries: list[list[Any]]
     talks: list[dict[str, Any]]
+    linked: bool
 
     @classmethod
     def of(
@@ -45,14 +47,16 @@ class Batch(NamedTuple):
         """The rows of import `number`, staged at `begun`."""
         entries: list[list[Any]] = []
         talks: list[dict[str, Any]] = []
+        linked = False
         for one in lines:
             if isinstance(one, Incoming):
+                linked = linked or one.superseded_by is not None or bool(one.derived_from)
                 entries.append(_entry_row(one, number, begun, count))
             else:
                 talks.append(talk_row(one, {"import": number, "begun": begun}))
             if (len(entries) + len(talks)) % _LINES_BETWEEN_TURNS == 0:
                 time.sleep(0)
-        return cls(entries, talks)
+        return cls(entries, talks, linked)
 
     @property
     def texts(self) -> list[str]:
@@ -63,11 +67,19 @@ class Batch(NamedTuple):
         return len(self.entries) + len(self.talks)
 
 
+@dataclass(slots=True)
+class Staged:
+    """What of an import is staged; `linked` where an entry names another."""
+
+    count: int = 0
+    linked: bool = False
+
+
 class Staging:
     """Stages batches, each while the next is prepared. Not public."""
 
     def __init__(self, core: Core) -> None:
-        self.count = 0
+        self.staged = Staged()
         self._core = core
         self._last: Finished[None] | None = None
 
@@ -81,7 +93,8 @@ class Staging:
 
         await self.settled()
         writer = await core.engine.open_async()
-        self.count += len(batch)
+        self.staged.count += len(batch)
+        self.staged.linked |= batch.linked
         self._last = Finished(writer.submit(job))
 
     async def settled(self) -> None:

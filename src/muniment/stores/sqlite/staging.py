@@ -26,9 +26,18 @@ def drop_stale(db: apsw.Connection, now: datetime) -> None:
 def drop(db: apsw.Connection, number: int) -> bool:
     """Delete what one import has staged; True where there was something, its bytes to follow."""
     before = db.total_changes()
-    db.execute(SQL["drop_staged"], (number,))
-    db.execute(SQL["drop_staged_talks"], (number,))
+    forget(db, number)
     if db.total_changes() == before:
         return False
     promise(db)
     return True
+
+
+def forget(db: apsw.Connection, number: int) -> None:
+    """Delete what one import has staged; a table that holds nothing else is cleared at once."""
+    for table in ("staged", "staged_talks"):
+        alone = not db.execute(SQL[f"others_{table}"], (number,)).get
+        if alone:
+            db.execute(SQL[f"clear_{table}"])
+        else:
+            db.execute(SQL[f"drop_{table}"], (number,))

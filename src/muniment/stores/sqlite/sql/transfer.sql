@@ -76,8 +76,7 @@ UPDATE audience SET version = version + 1
 WHERE key IN (SELECT audience_key FROM staged WHERE import = ?1);
 
 -- name: count_published
-INSERT INTO tenant
-SELECT tenant, count(*), sum(tokens) FROM staged WHERE import = ?1 AND twin IS NULL GROUP BY tenant
+INSERT INTO tenant VALUES (?1, ?2, ?3)
 ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, tokens = tokens + excluded.tokens;
 
 -- name: publish_staged
@@ -114,7 +113,8 @@ WHERE s.import = ?1 AND s.twin IS NULL AND s.derived_from <> '[]'
 ORDER BY s.line LIMIT 1;
 
 -- name: staged_figures
-SELECT coalesce(sum(twin IS NULL), 0), coalesce(sum(twin IS NOT NULL), 0),
+SELECT coalesce(sum(twin IS NULL), 0), coalesce(sum(tokens) FILTER (WHERE twin IS NULL), 0),
+    coalesce(sum(twin IS NOT NULL), 0),
     coalesce(sum(link IS NOT NULL AND twin IS NULL AND superseded_by IS NULL), 0)
 FROM staged WHERE import = ?1;
 
@@ -124,6 +124,13 @@ ORDER BY line LIMIT ?3;
 
 -- name: drop_staged
 DELETE FROM staged WHERE import = ?1;
+
+-- name: others_staged
+SELECT EXISTS (SELECT 1 FROM staged WHERE import < ?1)
+    OR EXISTS (SELECT 1 FROM staged WHERE import > ?1);
+
+-- name: clear_staged
+DELETE FROM staged;
 
 -- name: stale_staged
 SELECT 1 FROM staged WHERE begun < ?1 LIMIT 1;
@@ -156,6 +163,13 @@ SELECT count(*) FROM staged_talk WHERE import = ?1;
 
 -- name: drop_staged_talks
 DELETE FROM staged_talk WHERE import = ?1;
+
+-- name: others_staged_talks
+SELECT EXISTS (SELECT 1 FROM staged_talk WHERE import < ?1)
+    OR EXISTS (SELECT 1 FROM staged_talk WHERE import > ?1);
+
+-- name: clear_staged_talks
+DELETE FROM staged_talk;
 
 -- name: stale_staged_talks
 SELECT 1 FROM staged_talk WHERE begun < ?1 LIMIT 1;
