@@ -24,7 +24,7 @@ MAKERS: dict[str, Callable[[Path], StoreMaker]] = {
 }
 DURABLE = ("sqlite", "postgres")
 # Specs, or whole capabilities, that were written after a store and that it has yet to follow.
-BEHIND: dict[str, tuple[str, ...]] = {"postgres": ("transfer_talks",)}
+BEHIND: dict[str, tuple[str, ...]] = {}
 
 
 def _postgres() -> StoreMaker:

@@ -19,7 +19,7 @@ from tests.servers.databases import DATABASES, execute, name_of, owner_url
 
 TABLES = (
     "audience", "memory", "conversation", "message", "working", "derivation", "served",
-    "completion_lease", "keyed_request", "audit", "staged",
+    "completion_lease", "keyed_request", "audit", "staged", "staged_talk",
 )  # fmt: skip
 _TENANT = " = %(tenant)s"
 _STAGED = (
@@ -28,6 +28,11 @@ _STAGED = (
     " importance, created_at, updated_at, source_message_ids, derived_from, entity_ids, trust)"
     " VALUES (%(tenant)s, 1, 1, 0, '', '', '', 1, '', 0, 0, 'm', 'user', 'fact', 'x', '{}', 0, 0,"
     " 0, '[]', '[]', '[]', 0)"
+)
+
+_STAGED_TALK = (
+    "INSERT INTO muniment.staged_talk (tenant_id, import, line, begun, user_id, session_id, record)"
+    " VALUES (%(tenant)s, 1, 1, 0, 'ana', 's1', '{}')"
 )
 
 
@@ -101,7 +106,8 @@ async def filled() -> str:
             store.note_served(tenant, 1, 1)
             await store.usage(Scope(tenant))
             await _service(kit, tenant)
-            execute(owner_url(name_of(url)), _STAGED, {"tenant": tenant})
+            for statement in (_STAGED, _STAGED_TALK):
+                execute(owner_url(name_of(url)), statement, {"tenant": tenant})
     return url
 
 

@@ -24,6 +24,7 @@ EMPTIED = """
     DELETE FROM muniment.working; DELETE FROM muniment.completion_lease;
     DELETE FROM muniment.keyed_request; DELETE FROM muniment.served;
     DELETE FROM muniment.audit; DELETE FROM muniment.staged;
+    DELETE FROM muniment.staged_talk;
     DELETE FROM muniment.setting WHERE name LIKE 'embedding%'
 """
 

@@ -89,11 +89,6 @@ def read_lines(
         raise refused(number + 1, "is missing: the header counts more lines")
 
 
-def read_entries(stream: BinaryIO, taking: Intake, *, now: datetime) -> Iterator[Incoming]:
-    """The entries of a file, for a store that takes no conversations."""
-    return (one for one in read_lines(stream, taking, now=now) if isinstance(one, Incoming))
-
-
 def _one(number: int, line: bytes, reader: _Reader, talk: Talk | None) -> Incoming | Talk | Said:
     given, taking = _object(line), reader.taking
     if SESSION not in given and MESSAGE not in given:

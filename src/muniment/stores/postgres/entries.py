@@ -18,22 +18,20 @@ from muniment.stores.entry_search import EntrySearch, within
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core, comparable, recorded_width
 from muniment.stores.postgres.derivations import covered_by, either, seen_by
+from muniment.stores.postgres.exporting import write_export
 from muniment.stores.postgres.importing import import_stream
 from muniment.stores.postgres.realms import by_coverage, chain, parts_of
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.writes import remove_memory, write_memory, write_replacement
 from muniment.stores.rows import askable, memory_of, micros
-from muniment.stores.transfer import ImportResult, Intake, exported, header_line, json_line
+from muniment.stores.transfer import ImportResult, Intake
 
 _PAGE = 500
 _EXPORT_SECONDS = 600.0
 
 
 class PostgresEntries(Entries):
-    """Entries by realm in PostgreSQL; see `muniment.stores.entry_face.Entries`.
-
-    Exports and imports are of entries alone: MemoryStoreError for `include_conversations`.
-    """
+    """Entries by realm in PostgreSQL; see `muniment.stores.entry_face.Entries`."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core, core.embedder)
@@ -42,9 +40,11 @@ class PostgresEntries(Entries):
     async def export_stream(
         self, scope: Scope | MemoryOwner, stream: BinaryIO, *, include_conversations: bool = False
     ) -> int:
-        """Write every entry of the realm as JSON Lines, after a header, as of one instant."""
+        """Write every entry of the realm as JSON Lines; see `FileTransfers.export_stream`.
+
+        All of it is as of one instant.
+        """
         realm = realm_key(scope)
-        _require_entries_alone(include_conversations)
         begins = stream.tell() if stream.seekable() else None
         begun = False
 
@@ -53,14 +53,7 @@ class PostgresEntries(Entries):
             if begun:  # a second attempt begins anew
                 _rewind(stream, begins)
             begun = True
-            found = await db.one("count_entries", parts_of(realm))
-            count = 0 if found is None else int(found[0])
-            stream.write(header_line(count))
-            after = 0
-            while page := await _entries_after(db, realm, after):
-                stream.writelines(json_line(exported(memory)) for _, memory in page)
-                after = page[-1][0]
-            return count
+            return await write_export(db, realm, stream, talks=include_conversations)
 
         return await self._core.read(realm.tenant, job, seconds=_EXPORT_SECONDS)
 
@@ -132,7 +125,6 @@ class PostgresEntries(Entries):
         return await self._core.read(realm.tenant, lambda db: _entries_after(db, realm, after))
 
     async def _take(self, stream: BinaryIO, taking: Intake) -> ImportResult:
-        _require_entries_alone(taking.conversations)
         return await import_stream(self._core, stream, taking)
 
 
@@ -147,11 +139,6 @@ async def _entries_after(db: Session, realm: RealmKey, after: int) -> list[tuple
     values = {**parts_of(realm), "after": after, "limit": _PAGE}
     rows = await db.all("export_entries", values)
     return [(row[0], memory_of(row[1:])) for row in rows]
-
-
-def _require_entries_alone(include_conversations: bool) -> None:
-    if include_conversations:
-        raise MemoryStoreError("PostgreSQL exports and imports entries, and no conversations")
 
 
 async def _entries(db: Session, realm: RealmKey, entry_id: str) -> list[tuple[int, Memory]]:

@@ -34,6 +34,8 @@ async def erase_realm(change: Change, realm: RealmKey, *, cascade: bool) -> Remo
     if realm == RealmKey(realm.tenant):
         await change.db.run("forget_served", {})
     await change.db.run("erase_staged", parts_of(realm))
+    if realm.agent is None:
+        await change.db.run("erase_staged_talks", parts_of(realm))
     record_id = change.record(events.REALM_ERASED, realm, **erased.record)
     result = erased.received(record_id or events.new_record_id())
     return Removed(replace(result, pending=result.anything), audiences)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ from muniment.lexical.indexing import index_text
 from muniment.stores.postgres.audiences import digest_of, user_of
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
+from muniment.stores.postgres.importing_talks import publish_talks, talk_row
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.totals import held_quota
 from muniment.stores.rows import dumps, memory_row, micros
@@ -27,9 +29,10 @@ from muniment.stores.transfer_reading import (
     IN_A_CIRCLE,
     USED_TWICE,
     Incoming,
-    read_entries,
+    read_lines,
     refused,
 )
+from muniment.stores.transfer_talks import Said, Talk
 
 _BATCH = 500
 _RECORDED = 1_000
@@ -46,13 +49,13 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
     """
     number, now, tenant = secrets.randbits(62), core.clock(), taking.realm.tenant
     stale = {"begun": micros(now - _STALE)}  # of imports that were killed
-    entries = read_entries(stream, taking, now=now)
-    batches = _batches(entries, number, micros(now), core.limits.count)
+    lines = read_lines(stream, taking, now=now)
+    batches = _batches(lines, number, micros(now), core.limits.count)
     count = 0
     try:
-        await core.write(tenant, lambda db: db.run("drop_stale_staged", stale))
+        await core.write(tenant, lambda db: _drop(db, "drop_stale", stale))
         while batch := await asyncio.to_thread(next, batches, None):
-            count += len(batch)
+            count += len(batch.entries) + len(batch.talks)
             await _stage(core, tenant, batch)
         return await core.change(
             tenant,
@@ -60,16 +63,32 @@ async def import_stream(core: Core, stream: BinaryIO, taking: Intake) -> ImportR
             seconds=_PUBLISH_SECONDS,
         )
     except BaseException:
-        await core.write(tenant, lambda db: db.run("drop_staged", {"import": number}))
+        await core.write(tenant, lambda db: _drop(db, "drop", {"import": number}))
         raise
 
 
+async def _drop(db: Session, verb: str, which: StagedRow) -> None:
+    await db.run(f"{verb}_staged", which)
+    await db.run(f"{verb}_staged_talks", which)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Some lines of a file as rows."""
+
+    entries: list[StagedRow]
+    talks: list[StagedRow]
+
+
 def _batches(
-    entries: Iterator[Incoming], number: int, begun: int, count: TokenEstimator
-) -> Iterator[list[StagedRow]]:
+    lines: Iterator[Incoming | Talk | Said], number: int, begun: int, count: TokenEstimator
+) -> Iterator[_Batch]:
     fixed = {"import": number, "begun": begun}
-    while batch := [_row(entry, fixed, count) for entry in islice(entries, _BATCH)]:
-        yield batch
+    while some := list(islice(lines, _BATCH)):
+        yield _Batch(
+            [_row(one, fixed, count) for one in some if isinstance(one, Incoming)],
+            [talk_row(one, fixed) for one in some if not isinstance(one, Incoming)],
+        )
 
 
 def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
@@ -93,20 +112,26 @@ def _row(entry: Incoming, fixed: StagedRow, count: TokenEstimator) -> StagedRow:
     }
 
 
-async def _stage(core: Core, tenant: str, batch: list[StagedRow]) -> None:
-    made = await core.embedder.many([row["content"] for row in batch])
+async def _stage(core: Core, tenant: str, batch: _Batch) -> None:
+    every = [*batch.entries, *batch.talks]
+    made = await core.embedder.many([row["content"] for row in every])
 
     async def job(db: Session) -> None:
         vectors = await core.admit(db, made)
-        rows = [{**row, "vector": vector} for row, vector in zip(batch, vectors, strict=True)]
-        await db.run_many("stage_memory", rows)
+        rows = [{**row, "vector": vector} for row, vector in zip(every, vectors, strict=True)]
+        entries, talks = rows[: len(batch.entries)], rows[len(batch.entries) :]
+        if entries:
+            await db.run_many("stage_memory", entries)
+        if talks:
+            await db.run_many("stage_talk", talks)
 
     await core.write(tenant, job)
 
 
 async def _publish(change: Change, number: int, count: int, taking: Intake) -> ImportResult:
     db, which = change.db, {"import": number}
-    if await _figure(db, "count_staged", which) != count:
+    staged = await _figure(db, "count_staged", which)
+    if staged + await _figure(db, "count_staged_talks", which) != count:
         raise MemoryStoreError("the realm was erased meanwhile; nothing was imported")
     await _refuse(db, "staged_twice", which, USED_TWICE)
     if taking.skip_duplicates:
@@ -121,8 +146,9 @@ async def _publish(change: Change, number: int, count: int, taking: Intake) -> I
     figures = await db.one("staged_figures", which)
     imported, skipped, unlinked = figures or (0, 0, 0)
     await _record(change, number, taking)
-    await db.run("drop_staged", which)
-    return ImportResult(imported, skipped, dropped + unlinked)
+    sessions, messages = await publish_talks(change, number)
+    await _drop(db, "drop", which)
+    return ImportResult(imported, skipped, dropped + unlinked, sessions, messages)
 
 
 async def _link(db: Session, which: StagedRow) -> int:

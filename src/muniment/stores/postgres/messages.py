@@ -35,27 +35,35 @@ def realm_of_talk(identity: ConversationIdentity) -> RealmKey:
 
 async def open_conversation(
     change: Change, identity: ConversationIdentity, kind: str, title: str | None
-) -> None:
-    """Make the conversation known where it is not."""
+) -> bool:
+    """Make the conversation known where it is not; whether it was not."""
     audience, number = await _locked(change, identity)
-    await _opened(change, identity, audience, number, kind, title)
+    return number == await _opened(change, identity, audience, number, kind, title)
 
 
 async def append_messages(
     change: Change, identity: ConversationIdentity, messages: Sequence[Given]
 ) -> None:
-    """Append those that are not there yet; InvalidEntryError for an id used otherwise."""
+    """Append, and record how many were new; see `add_messages`."""
+    count = await add_messages(change, identity, messages)
+    if count:
+        change.record(events.CONVERSATION_APPENDED, realm_of_talk(identity), messages=count)
+
+
+async def add_messages(
+    change: Change, identity: ConversationIdentity, messages: Sequence[Given]
+) -> int:
+    """Append those that are not there yet; how many. InvalidEntryError for an id used otherwise."""
     audience, version = await _locked(change, identity, len(messages))
     first = version - len(messages)  # the conversation's, should it be new; then the messages'
     conversation = await _opened(change, identity, audience, first)
     place = {"audience": audience, "conversation": conversation}
     fresh = await _fresh(change, place, messages)
-    if not fresh:
-        return
-    head = {**place, "changed": version, "now": micros(change.now)}
-    rows = [_row(head, first + count, *given) for count, given in enumerate(fresh, 1)]
-    await change.db.run_many("append_message", rows)
-    change.record(events.CONVERSATION_APPENDED, realm_of_talk(identity), messages=len(fresh))
+    if fresh:
+        head = {**place, "changed": version, "now": micros(change.now)}
+        rows = [_row(head, first + count, *given) for count, given in enumerate(fresh, 1)]
+        await change.db.run_many("append_message", rows)
+    return len(fresh)
 
 
 async def _locked(

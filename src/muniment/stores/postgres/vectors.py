@@ -22,18 +22,20 @@ _AS_FLOAT = np.arange(1 << 16, dtype="<u2").view(">f2").astype(np.float32)
 
 
 class Halfvec:
-    """A packed vector (see `muniment.evidence.vectors`) on its way into a column."""
+    """A vector on its way into a column; `wire` is its binary form."""
 
     __slots__ = ("wire",)
 
-    def __init__(self, packed: bytes) -> None:
-        numbers = np.frombuffer(packed, dtype="<f4").astype(">f2")
-        self.wire = _HEAD.pack(len(numbers), 0) + numbers.tobytes()
+    def __init__(self, wire: bytes) -> None:
+        self.wire = wire
 
 
 def halfvec(packed: bytes | None) -> Halfvec | None:
-    """`packed` as a parameter, None for absent."""
-    return None if packed is None else Halfvec(packed)
+    """A packed vector (see `muniment.evidence.vectors`) as a parameter, None for absent."""
+    if packed is None:
+        return None
+    numbers = np.frombuffer(packed, dtype="<f4").astype(">f2")
+    return Halfvec(_HEAD.pack(len(numbers), 0) + numbers.tobytes())
 
 
 class HalfVectors(ByteVectors):

@@ -129,3 +129,42 @@ DELETE FROM staged WHERE tenant_id = %(tenant)s AND begun < %(begun)s;
 
 -- name: erase_staged
 DELETE FROM staged m WHERE {covered};
+
+-- name: count_sessions
+SELECT count(*) FROM conversation c WHERE {talks};
+
+-- name: count_messages
+SELECT count(*) FROM conversation c JOIN message m
+    ON m.tenant_id = c.tenant_id AND m.audience = c.audience AND m.conversation = c.id
+WHERE {talks};
+
+-- name: export_sessions
+SELECT c.audience, c.id, c.user_id, c.session_id, c.kind, c.title FROM conversation c
+WHERE {talks} ORDER BY c.audience, c.id;
+
+-- name: export_messages
+SELECT m.seq, {m.message} FROM message m
+WHERE m.tenant_id = %(tenant)s AND m.audience = %(audience)s
+    AND m.conversation = %(conversation)s AND m.seq > %(after)s
+ORDER BY m.seq LIMIT %(limit)s;
+
+-- name: stage_talk
+INSERT INTO staged_talk (tenant_id, import, line, begun, user_id, session_id, record, vector)
+VALUES (%(tenant)s, %(import)s, %(line)s, %(begun)s, %(user)s, %(session)s, %(record)s,
+    %(vector)s);
+
+-- name: staged_talks
+SELECT line, user_id, session_id, record, vector FROM staged_talk
+WHERE {staged} AND line > %(line)s ORDER BY line LIMIT %(limit)s;
+
+-- name: count_staged_talks
+SELECT count(*) FROM staged_talk WHERE {staged};
+
+-- name: drop_staged_talks
+DELETE FROM staged_talk WHERE {staged};
+
+-- name: drop_stale_staged_talks
+DELETE FROM staged_talk WHERE tenant_id = %(tenant)s AND begun < %(begun)s;
+
+-- name: erase_staged_talks
+DELETE FROM staged_talk c WHERE {talks};
