@@ -126,7 +126,6 @@ async def _titles(client: httpx2.AsyncClient, user: str, tenant: str) -> list[st
     return [each["title"] for each in told.json()["sessions"]]
 
 
-@pytest.mark.parametrize("client", ["sqlite", "in_memory"], indirect=True)
 async def test_conversations_go_along_where_they_are_asked_for(client: httpx2.AsyncClient) -> None:
     await _remember(client, "ana", 1)
     await _titled_session(client, "ana", "Tea")

@@ -13,7 +13,6 @@ from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.visibility import audiences
 from muniment.evidence.corpus import Corpus
-from muniment.evidence.query import analyze
 from muniment.evidence.score import Scored, score
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
@@ -204,7 +203,6 @@ class PostgresMemories:
             trust=trust_floor(min_trust),
             instants=self._instants(as_of, include_invalid),
         )
-        question = analyze(text)
 
         async def job(session: Session) -> tuple[Candidate, ...]:
             start = await standing(session, ask)
@@ -213,7 +211,7 @@ class PostgresMemories:
             def scored(corpora: list[Corpus]) -> Sequence[Scored]:
                 return score(
                     corpora,
-                    question,
+                    text,
                     embedding=near,
                     now=ask.instants["now"] / 1e6,
                     as_of=None if as_of is None else as_of.timestamp(),
