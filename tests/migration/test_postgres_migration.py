@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -15,6 +16,8 @@ from muniment.errors import MemoryStoreError
 from muniment.stores.postgres import PostgresStore
 from muniment.stores.postgres.audiences import digest_of
 from muniment.stores.postgres.migrate import migrate, migrations, schema_version
+from muniment.stores.postgres.session import Session
+from muniment.stores.postgres.statements import SQL
 from muniment.testing import Capability, Kit
 from muniment.testing.kit import person
 from muniment.testing.registry import specs
@@ -160,20 +163,22 @@ async def test_a_login_outside_the_role_is_told_what_to_grant(bare: str) -> None
         databases.execute(bare, f"DROP ROLE {login}")
 
 
-async def test_an_administrators_login_is_bound_by_row_security_all_the_same(bare: str) -> None:
+async def test_an_administrators_login_is_bound_by_row_security_all_the_same(
+    bare: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await migrate(bare)
+    monkeypatch.setitem(SQL, "everything", b"SELECT memory_id FROM memory")
     async with _kit(bare) as kit:
         await kit.save(person("other"), "zebra", "m1")
         core = kit.store._core  # type: ignore[attr-defined]
 
-        async def everything(session: object) -> list[object]:
-            query = "SELECT memory_id FROM memory"
-            cursor = await session._connection.execute(query)  # type: ignore[attr-defined]
-            rows: list[object] = await cursor.fetchall()
-            return rows
+        async def everything(session: Session) -> list[Any]:
+            return await session.all("everything", {})
 
         assert await core.read("acme", everything) == []
         assert await core.read("other", everything) == [("m1",)]
+        assert await core.read("acme", everything, seconds=9.0) == []
+        assert await core.write("acme", everything) == []
 
 
 async def test_tables_are_divided_by_tenant_and_a_query_reads_one_part(bare: str) -> None:
