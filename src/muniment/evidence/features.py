@@ -61,6 +61,9 @@ _MARKS = _names("kind:{}", [mark.name for mark in KINDS])
 _MARKS_WORDS = _names("kind:{} words", [mark.name for mark in _TIMES_WORDS])
 _MARKS_MEANING = _names("meaning:{}", [mark.name for mark in _TIMES_MEANING])
 _WANTS, _WANTS_WORDS = _names("wanted:{}", [*_WANTED]), _names("wanted:{} words", [*_WANTED])
+_OF_THINGS = ("own", "rarity", "coverage", "named", "named states", "before", "after")
+_OF_DATES = ("inside", "near", "near named", "near words", "near coverage", "near time")
+_THINGS, _DATES = _names("concept:{}", _OF_THINGS), _names("date:{}", _OF_DATES)
 _WORDS_BY_STEP = _names("context:words{:+}", _WORDS_AROUND)
 _MEANING_BY_STEP = _names("meaning:{:+}", _MEANING_AROUND)
 
@@ -80,8 +83,8 @@ def features(view: View, asked: Asked) -> Iterator[Block]:
     question, wanted = asked.question, _wanted(view, asked.question)
     yield _stacked(_of_words(view, question, wanted))
     yield _stacked(_of_kind(view, question, wanted))
-    yield _stacked(_of_things(view))
-    yield _stacked(_of_dates(view, asked.spans))
+    yield _of_things(view)
+    yield _of_dates(view, asked.spans)
     if asked.meaning:
         yield _stacked(_of_meaning(view, question))
 
@@ -141,35 +144,35 @@ def _of_kind(view: View, question: Question, wanted: Values) -> Rows:
 
 
 def _wanted(view: View, question: Question) -> Values:
-    asked = np.array([kind in question.asks for kind in _WANTED])
-    return np.where(asked[:, None], np.array([view.marked(mark) for mark in _WANTED.values()]), 0.0)
+    wanted = np.zeros((len(_WANTED), len(view)))
+    for place, (kind, mark) in enumerate(_WANTED.items()):
+        if kind in question.asks:
+            wanted[place] = view.marked(mark)
+    return wanted
 
 
-def _of_things(view: View) -> Rows:
-    share = (view.things / np.float32(view.asked_things or 1.0)).astype(float)
+def _of_things(view: View) -> Block:
+    if not view.asked_things:
+        return _THINGS, np.zeros((len(_THINGS), len(view)))
+    share = (view.things / np.float32(view.asked_things)).astype(float)
     own, named = share[row(0)], view.named[row(0)]
+    rarity = np.minimum(view.things[row(0)] / _RARE_KIND, 1.5).astype(float)
     states = view.marked(Mark.FIRST_PERSON) * (1 - view.asks[row(0)])
-    yield ("concept:own",), own
-    yield ("concept:rarity",), np.minimum(view.things[row(0)] / _RARE_KIND, 1.5).astype(float)
-    yield ("concept:coverage",), own * view.coverage_around
-    yield ("concept:named",), own * named
-    yield ("concept:named states",), own * named * states
-    yield ("concept:before", "concept:after"), share[[row(-1), row(1)]]
+    known = [own, rarity, own * view.coverage_around, own * named, own * named * states]
+    return _THINGS, np.array([*known, share[row(-1)], share[row(1)]])
 
 
-def _of_dates(view: View, spans: Sequence[Span]) -> Rows:
+def _of_dates(view: View, spans: Sequence[Span]) -> Block:
     told = view.told
     inside, near = np.zeros(len(told)), np.zeros(len(told))
+    if not spans:
+        return _DATES, np.zeros((len(_DATES), len(told)))
     for first, last in spans:
         inside = np.maximum(inside, (told >= first) & (told < last))
         since, until = np.maximum(told - last, 0.0), np.maximum(first - told, 0.0)
         near = np.maximum(near, np.exp(-since / _TOLD_AFTER - until / _TOLD_BEFORE))
-    yield ("date:inside",), inside
-    yield ("date:near",), near
-    yield ("date:near named",), near * view.named[row(0)]
-    yield ("date:near words",), near * view.words[row(0)]
-    yield ("date:near coverage",), near * view.coverage_around
-    yield ("date:near time",), near * view.marked(Mark.TIME)
+    beside = (view.named[row(0)], view.words[row(0)], view.coverage_around, view.marked(Mark.TIME))
+    return _DATES, np.array([inside, near, *(near * each for each in beside)])
 
 
 def _of_meaning(view: View, question: Question) -> Rows:

@@ -43,12 +43,12 @@ class LinearModel:
         return {}
 
     def _of(self, names: tuple[str, ...]) -> tuple[Values, Values]:
-        """The factors of these features: those that any row has, and those of messages alone."""
+        """The factors of these features, and those of features of messages alone."""
         known = self._blocks.get(names)
         if known is None:
             factors = np.array([self._factors.get(name, 0.0) for name in names])
             of_any = np.array([of_any_row(name) for name in names])
-            known = self._blocks[names] = factors * of_any, factors * ~of_any
+            known = self._blocks[names] = factors, factors * ~of_any
         return known
 
     def totals(self, blocks: Iterable[Block], messages: NDArray[np.bool_]) -> Values:
@@ -57,14 +57,16 @@ class LinearModel:
         What means nothing for a typed memory is taken as it is on average in the strongest
         messages, so that it competes with messages by the rest.
         """
-        rows = len(messages)
-        of_any, of_messages = np.full(rows, self._least), np.zeros(rows)
+        totals, typed = np.full(len(messages), self._least), ~messages
+        spoken = np.zeros(len(messages)) if typed.any() else None
         for names, values in blocks:
-            # Not `@`, which would spread so little work over all cores and wait for the slowest.
-            for sums, factors in zip((of_any, of_messages), self._of(names), strict=True):
-                sums += np.einsum("i,ij->j", factors, values)
-        of_messages[~messages] = of_messages[_strongest(of_any + of_messages, messages)].mean()
-        return of_any + of_messages
+            every, of_messages = self._of(names)
+            totals += _weighed(every, values)
+            if spoken is not None:
+                spoken += _weighed(of_messages, values)
+        if spoken is not None:
+            totals[typed] += spoken[_strongest(totals, messages)].mean() - spoken[typed]
+        return totals
 
     def less(self, lanes: Collection[str]) -> LinearModel:
         """The model without the features of these lanes."""
@@ -80,14 +82,19 @@ class LinearModel:
         means = dict(zip(self.names, self.means.tolist(), strict=True))
         strongest, lanes = _strongest(totals, messages), dict[str, Values]()
         for names, values in blocks:
-            of_any, of_messages = self._of(names)
+            factors, _ = self._of(names)
             for place, name in enumerate(names):
-                added = (of_any + of_messages)[place] * (values[place] - means.get(name, 0.0))
+                added = factors[place] * (values[place] - means.get(name, 0.0))
                 if not of_any_row(name):
                     added[~messages] = added[strongest].mean()
                 lane = f"learned:{name.partition(':')[0]}"
                 lanes[lane] = lanes.get(lane, 0.0) + added
         return lanes
+
+
+def _weighed(factors: Values, values: Values) -> Values:
+    # Not `@`, which would spread so little work over all cores and wait for the slowest.
+    return np.asarray(np.einsum("i,ij->j", factors, values))
 
 
 def _strongest(totals: Values, messages: NDArray[np.bool_]) -> NDArray[np.intp]:
