@@ -7,9 +7,8 @@ only ever narrows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from muniment.context.policy import MemoryPolicy
 from muniment.context.recall import MemoryRecall
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.content import content_hash, says_something
 from muniment.domain.identifiers import new_memory_id
 from muniment.domain.memory import Memory, MemoryType
@@ -131,11 +131,11 @@ class AgentMemoryTools:
         index: MemoryIndex | None = None,
         embedder: MemoryEmbedder | None = None,
         *,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._owner = with_user(owner)
         self._policy = policy
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock_of(clock)
         self._memories = memories
         self._index = index
         self._embedder = embedder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from os import PathLike
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -14,6 +14,7 @@ from muniment.context.builder import MemoryContextBuilder
 from muniment.context.policy import MemoryPolicy
 from muniment.context.recall import MemoryRecall
 from muniment.domain import checks
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.content import content_hash
 from muniment.domain.conversation import ConversationMessage
 from muniment.domain.identifiers import new_memory_id
@@ -52,7 +53,6 @@ from muniment.tiers.long_term import LongTermMemory, require_writable
 from muniment.tiers.short_term import MessageTurns, ShortTermMemory
 from muniment.tiers.working import WorkingMemory
 
-Clock = Callable[[], datetime]
 Audit: TypeAlias = AuditLog | str | PathLike[str]
 
 _NOT_REMEMBERED = (MemoryType.CONVERSATION, MemoryType.WORKING, MemoryType.SUMMARY)
@@ -148,7 +148,7 @@ class OpenMemory:
         self.model = model
         self.conversations = store.conversations
         self._memories = store.memories
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock_of(clock)
         self.manager = MemoryManager(
             ShortTermMemory(MessageTurns(store.conversations, clock=self._clock)),
             WorkingMemory(store.working),

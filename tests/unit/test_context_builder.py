@@ -50,6 +50,16 @@ async def test_an_owner_without_principal_or_session_is_refused() -> None:
             await builder_of().build(owner, QUESTION)
 
 
+@pytest.mark.parametrize(
+    ("owner", "question", "named"), [(None, "", "owner"), (OWNER, 7, "question")]
+)
+async def test_what_is_no_owner_or_no_text_is_refused_by_its_name(
+    owner: Any, question: Any, named: str
+) -> None:
+    with pytest.raises(ValueError, match=f"{named}: must be"):
+        await builder_of().build(owner, question)
+
+
 async def test_the_window_is_the_newest_history_oldest_first() -> None:
     context = await build(messages=Messages(exchanges(20)))
     assert [each.message_id for each in context.messages] == [f"m{n}" for n in range(29, 41)]

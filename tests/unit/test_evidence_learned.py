@@ -86,7 +86,9 @@ def test_what_only_messages_have_counts_for_a_typed_memory_as_in_the_strongest_m
     ]
     totals = model.totals(blocks, np.array([True, True, False]))
     assert totals.tolist() == pytest.approx([3.5, 1.7, 2.0 + 0.6])
-    assert model.by_lane(blocks, np.array([True, True, False]), totals)["learned:kind"][2] == pytest.approx(0.6)
+    assert model.by_lane(blocks, np.array([True, True, False]), totals)["learned:kind"][
+        2
+    ] == pytest.approx(0.6)
 
 
 def test_a_typed_memory_that_answers_is_found_among_messages() -> None:

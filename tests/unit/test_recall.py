@@ -233,6 +233,14 @@ async def test_a_bad_argument_is_refused_by_its_name(wrong: dict[str, Any]) -> N
         await recall_of(OneTrip()).recall(OWNER, "tea", **wrong)
 
 
+@pytest.mark.parametrize(("owner", "query", "named"), [(None, "tea", "owner"), (OWNER, 7, "query")])
+async def test_what_is_no_owner_or_no_text_is_refused_by_its_name(
+    owner: Any, query: Any, named: str
+) -> None:
+    with pytest.raises(ValueError, match=f"{named}: must be"):
+        await recall_of(OneTrip()).recall(owner, query)
+
+
 async def test_an_empty_list_of_scopes_matches_nothing() -> None:
     store = Repository(fact("a", "tea"))
     assert await recall_of(store, MemoryPolicy(recall_scopes=())).recall(OWNER, "tea") == ()

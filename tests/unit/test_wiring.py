@@ -146,6 +146,16 @@ async def test_remember_refuses_scopes_and_types_that_are_not_the_callers(
         await memory.remember(ANA, "Ana drinks tea at five", replaces=wide.memory_id)
 
 
+async def test_a_clock_without_a_time_zone_is_named_in_the_error(
+    memory: OpenMemory, ticking: Clock
+) -> None:
+    ticking.now = NOW.replace(tzinfo=None)
+    with pytest.raises(ValueError, match="clock: must have a time zone"):
+        await memory.remember(ANA, "Ana drinks tea")
+    with pytest.raises(ValueError, match="clock: must have a time zone"):
+        await memory.recall(ANA, "tea")
+
+
 async def test_a_conversation_is_remembered_in_the_next_session(memory: OpenMemory) -> None:
     await memory.conversations.append_messages(
         conversation_identity(ANA), [said("m1", "My sister Ida cannot eat peanuts.")]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 from muniment.context.chat_model import memory_model
 from muniment.context.condense import condense
@@ -15,6 +14,8 @@ from muniment.context.result import CondenseResult, MemoryContext
 from muniment.context.summary import SummaryKeeper, after_frontier, frontier_of
 from muniment.context.tokens import TokenCounter, approximate_tokens
 from muniment.context.window import Messages, trim_window
+from muniment.domain import checks
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.conversation import ConversationIdentity, conversation_identity
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
@@ -24,11 +25,6 @@ from muniment.ports import (
     MemoryIndex,
     MemoryRepository,
 )
-
-
-def utc_now() -> datetime:
-    """The default clock."""
-    return datetime.now(UTC)
 
 
 class MemoryContextBuilder:
@@ -48,13 +44,13 @@ class MemoryContextBuilder:
         index: MemoryIndex | None = None,
         embedder: MemoryEmbedder | None = None,
         token_counter: TokenCounter | None = None,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._policy = policy
         self._messages = messages
         self._model = memory_model(model)
         self._counter = token_counter or approximate_tokens
-        self._clock = clock or utc_now
+        self._clock = clock_of(clock)
         self._summaries: SummaryKeeper | None = None
         self._recall: MemoryRecall | None = None
         if memories is not None:
@@ -80,10 +76,12 @@ class MemoryContextBuilder:
         """The memory of the turn that `question` opens; it must not be persisted yet.
 
         The owner is built from the authenticated request, never from fields that a user or a
-        model supplies. MemoryScopeError without principal and session; nothing else is raised:
-        what fails or takes too long is a WARNING, and the turn goes on with what is left.
+        model supplies. MemoryScopeError without principal and session, ValueError for an owner or
+        a question of another type; nothing else is raised: what fails or takes too long is a
+        WARNING, and the turn goes on with what is left.
         """
         identity = conversation_identity(owner, subject="a turn")
+        checks.of_type("question", question, str)
         guard = TurnGuard(self._policy, session_id=identity.session_id)
         loaded = await self._load(identity, guard)
         if not self._policy.enabled:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, overload
 
 from muniment.context.candidates import CANDIDATES, Candidates, Embedding, Wanted
@@ -24,6 +24,7 @@ from muniment.context.ranking import (
 )
 from muniment.context.tokens import TokenCounter, approximate_tokens
 from muniment.domain import checks
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, can_address
 from muniment.domain.trust import Trust
@@ -81,14 +82,14 @@ class MemoryRecall:
         memories: MemoryRepository,
         index: MemoryIndex | None = None,
         embedder: MemoryEmbedder | None = None,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
         token_counter: TokenCounter | None = None,
     ) -> None:
         self._policy = policy
         self._candidates = Candidates(memories, index)
         self._served = memories if isinstance(memories, ServedSearches) else None
         self._embedder = embedder
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock_of(clock)
         self._counter = token_counter or approximate_tokens
 
     @overload
@@ -137,12 +138,14 @@ class MemoryRecall:
         """The best memories for `query`, best first; `explain` gives each with its rank.
 
         The owner is built from the authenticated request, never from fields that a user or a
-        model supplies. `as_of` asks what was believed then, `max_tokens=None` drops the block
-        budget. ValueError for a bad argument; nothing else is raised.
+        model supplies; a scope that it cannot address is passed over, so that without a user it
+        is answered from what the whole tenant may see. `as_of` asks what was believed then,
+        `max_tokens=None` drops the block budget. ValueError for a bad argument; nothing else is
+        raised.
         """
         request = RecallRequest(
-            owner,
-            query,
+            checks.of_type("owner", owner, MemoryOwner),
+            checks.of_type("query", query, str),
             tuple(anchor_entity_ids),
             tuple(MemoryType(kind) for kind in wanted_types),
             checks.optional_instant("as_of", as_of),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import unicodedata
 from datetime import UTC, datetime
+from typing import TypeVar
+
+Kind = TypeVar("Kind")
 
 MAX_IDENTIFIER = 256
 
@@ -24,6 +27,14 @@ def identifier(name: str, value: object, *, maximum: int = MAX_IDENTIFIER) -> st
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
         raise ValueError(f"{name}: must not hold control characters or lone surrogates")
     return text
+
+
+def of_type(name: str, value: object, kind: type[Kind]) -> Kind:
+    """`value`, which is a `kind`."""
+    if not isinstance(value, kind):
+        wanted = "text" if kind is str else f"a {kind.__name__}"
+        raise ValueError(f"{name}: must be {wanted}")
+    return value
 
 
 def optional_identifier(name: str, value: object) -> str | None:

@@ -155,10 +155,12 @@ def normalize_conversation_title(title: str | None) -> str | None:
 def conversation_identity(
     owner: MemoryOwner, *, subject: str = "a conversation"
 ) -> ConversationIdentity:
-    """The conversation of `owner`; MemoryScopeError without principal and session.
+    """The conversation of `owner`; MemoryScopeError without principal and session, ValueError for
+    what is no owner.
 
     `subject` names what needs it, for the error's text.
     """
+    checks.of_type("owner", owner, MemoryOwner)
     if owner.principal_id is None or owner.session_id is None:
         raise MemoryScopeError(f"{subject} needs an owner with principal_id and session_id")
     user = owner_user(owner) or owner.principal_id

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from functools import partial
 
 from muniment.context.candidates import Candidates
 from muniment.context.chat_model import memory_model
 from muniment.context.guarded import TurnGuard
 from muniment.context.policy import MemoryPolicy
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.conversation import ConversationMessage
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner, scope_query_owner
@@ -35,7 +35,6 @@ from muniment.ports import (
 from muniment.replies import ExtractedFact
 
 MAX_FACTS = 50
-Clock = Callable[[], datetime]
 _log = logging.getLogger(__name__)
 
 
@@ -66,7 +65,7 @@ class MemoryExtractor:
             memories, index=index, timeout_seconds=policy.call_timeout_seconds
         )
         self._entities = entities
-        self._clock: Clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock_of(clock)
         self.counts = ExtractionCounts()
 
     async def extract(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
-
 from muniment.domain import checks
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.conversation import (
     ConversationIdentity,
     ConversationMessage,
@@ -48,11 +46,9 @@ class ShortTermMemory:
 class MessageTurns:
     """A message store as the turns that its messages make."""
 
-    def __init__(
-        self, messages: ConversationMessageStore, *, clock: Callable[[], datetime] | None = None
-    ) -> None:
+    def __init__(self, messages: ConversationMessageStore, *, clock: Clock | None = None) -> None:
         self._messages = messages
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._clock = clock_of(clock)
 
     async def recent(
         self, identity: ConversationIdentity, *, limit: int = 2

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from muniment.domain import checks
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.frozen import freeze_mapping, thaw
 from muniment.domain.owner import MemoryOwner, owner_user
 from muniment.errors import MemoryScopeError
@@ -55,8 +56,8 @@ class WorkingMemory:
 class InMemoryWorkingMemoryStore:
     """Working memory of this process."""
 
-    def __init__(self, *, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or (lambda: datetime.now(UTC))
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock_of(clock)
         self._states: dict[WorkingKey, tuple[datetime, Mapping[str, Any]]] = {}
 
     async def get(self, owner: MemoryOwner) -> Mapping[str, Any] | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Self
 
+from muniment.domain.clock import Clock, clock_of
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
@@ -48,7 +49,7 @@ class InMemoryStore:
     def __init__(
         self,
         *,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
         embedder: MemoryEmbedder | None = None,
         audit: AuditLog | str | PathLike[str] | None = None,
         max_text_bytes: int = MAX_TEXT_BYTES,
@@ -68,7 +69,7 @@ class InMemoryStore:
         )
         log = audit_log(audit)
         self._trail = None if log is None else Trail(log)
-        self._tables = Tables(clock or _now, limits, self._trail, ranking=ranking)
+        self._tables = Tables(clock_of(clock), limits, self._trail, ranking=ranking)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(

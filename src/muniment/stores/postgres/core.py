@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
 import psycopg
 
+from muniment.domain.clock import Clock, clock_of
 from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.evidence.weights import DEFAULT_NAME, ranking_named
@@ -30,15 +30,8 @@ from muniment.stores.postgres.transactions import Transactions
 from muniment.stores.postgres.vectors import Halfvec, halfvec
 from muniment.stores.rehearsal import Rehearsed
 
-Clock = Callable[[], datetime]
-
 _MODEL, _WIDTH = "embedding_model", "embedding_width"
 _BYTES_A_NUMBER = 4
-
-
-def system_clock() -> datetime:
-    """The current instant, in UTC."""
-    return datetime.now(UTC)
 
 
 class Core:
@@ -72,7 +65,7 @@ class Core:
         self._state = "new"
         self.reindexing = False
         self.images = Images(image_bytes)
-        self.clock = clock or system_clock
+        self.clock = clock_of(clock)
         self.embedder = RowEmbedder(embedder)
         self.limits = limits
         self.audited = audited

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from muniment.domain import checks
+from muniment.domain.clock import Clock
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
@@ -22,7 +23,7 @@ from muniment.stores.postgres import realms
 from muniment.stores.postgres.audit import verify
 from muniment.stores.postgres.compacting import vacuum
 from muniment.stores.postgres.conversations import PostgresConversations
-from muniment.stores.postgres.core import Clock, Core
+from muniment.stores.postgres.core import Core
 from muniment.stores.postgres.entries import PostgresEntries
 from muniment.stores.postgres.erasing import erase_realm, sweep
 from muniment.stores.postgres.images import DEFAULT_BUDGET_BYTES

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from muniment.blocking import BackgroundLoop
+from muniment.domain.clock import Clock
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import Scope
 from muniment.evidence.weights import DEFAULT_NAME
@@ -17,7 +18,6 @@ from muniment.governance.tokens import TokenEstimator
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import drive
 from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES
-from muniment.stores.sqlite.core import Clock
 from muniment.stores.sqlite.encryption import EncryptionKey
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.store import AsyncSQLiteStore

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar, cast
 
 import apsw
 
+from muniment.domain.clock import Clock, clock_of
 from muniment.errors import AuditError, MemoryConfigurationError, MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.evidence.weights import DEFAULT_NAME, ranking_named
@@ -32,16 +32,10 @@ from muniment.stores.sqlite.staging import drop_stale
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import store_served
 
-Clock = Callable[[], datetime]
 Answer = TypeVar("Answer")
 
 _MODEL, _WIDTH = "embedding_model", "embedding_width"
 _BYTES_A_NUMBER = 4
-
-
-def system_clock() -> datetime:
-    """The current instant, in UTC."""
-    return datetime.now(UTC)
 
 
 class Core:
@@ -77,7 +71,7 @@ class Core:
             encryption_key=encryption_key,
         )
         self.images = Images(image_bytes)
-        self.clock = clock or system_clock
+        self.clock = clock_of(clock)
         self.embedder = RowEmbedder(embedder)
         self.limits = limits or Limits()
         self.served = ServedCounts(self.clock)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from muniment.domain.clock import Clock
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
@@ -28,7 +29,7 @@ from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.rows import micros
 from muniment.stores.sqlite import outbox, realms
 from muniment.stores.sqlite.conversations import SQLiteConversations
-from muniment.stores.sqlite.core import Clock, Core
+from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.encryption import EncryptionKey
 from muniment.stores.sqlite.entries import SQLiteEntries
 from muniment.stores.sqlite.erasing import erase_realm, sweep
