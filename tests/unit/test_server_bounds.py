@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -59,6 +60,31 @@ async def test_long_paths_headers_and_bodies_are_refused(client: httpx2.AsyncCli
         assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"title": "a", "title": "b"}', "names a field twice"),
+        (b'{"title": {"a": 1, "a": 1}}', "names a field twice"),
+        (b'{"title": NaN}', "must hold finite numbers only"),
+        (b'{"title": 1e999}', "must hold finite numbers only"),
+        (b'{"title": "\xff"}', "must be JSON in UTF-8"),
+        ('{"title": "a"}'.encode("utf-16"), "must be JSON in UTF-8"),
+        (b'{"title": ', "must be JSON in UTF-8"),
+        (b"[" * 1000 + b"]" * 1000, "nested too deep"),
+    ],
+)
+async def test_a_body_that_two_readers_could_take_differently_is_refused(
+    client: httpx2.AsyncClient, body: bytes, said: str
+) -> None:
+    json_body = {"Content-Type": "application/json"}
+    for route in (("POST", "/v1/chat/sessions"), ("PATCH", "/v1/agent/sessions/s1")):
+        answer = await client.request(*route, content=body, headers=json_body)
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["field"]) == (422, "body")
+        assert said in error["problem"]
+    assert (await client.get("/v1/chat/sessions")).json()["sessions"] == []
+
+
 async def test_past_its_limit_the_service_says_when_to_come_again(
     upstream: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +126,7 @@ async def test_a_client_that_takes_nothing_is_let_go(
         rows: list[dict[str, Any]] = []
         async with asyncio.timeout(30):
             while len(rows) < 2:
+                await asyncio.sleep(0)  # asking in this process alone lets nobody else run
                 place = f"/v1/chat/sessions/{session}/messages"
                 rows = (await client.get(place)).json()["messages"]
         assert [each["partial"] for each in rows] == [False, True]
@@ -122,6 +149,16 @@ async def test_health_and_metrics_are_told_without_names(
         assert 'muniment_step_seconds_count{step="model"} 1.0' in figures
         assert 'muniment_store_size{kind="sessions"} 1.0' in figures
         assert "DEFAULT" not in figures
+
+
+async def test_every_path_that_is_served_is_counted_under_a_name(
+    client: httpx2.AsyncClient,
+) -> None:
+    for path in ("/openapi.json", "/docs", "/healthz", "/nowhere"):
+        await client.get(path)
+    figures = (await client.get("/metrics")).text
+    names = set(re.findall(r'request_seconds_count\{operation="(\w+)"', figures))
+    assert names == {"openapi", "swagger_ui_html", "healthz", "unknown"}
 
 
 async def test_metrics_are_closed_where_a_token_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from muniment.errors import (
     QuotaExceededError,
     ScopeError,
 )
+from muniment.server.bodies import UnreadableBody
 
 MEDIA_TYPE = "application/problem+json"
 BUSY_SECONDS = 1
@@ -180,6 +181,8 @@ _RANGES = ("ge", "gt", "le", "lt", "min_length", "max_length")
 async def _by_status(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = error.headers if isinstance(error, HTTPException) else None
+    if isinstance(error, UnreadableBody):
+        return invalid("body", error.detail).response(request.scope)
     if status == HTTPStatus.BAD_REQUEST:  # the framework's answer to a body that it cannot read
         return invalid("body", "must be JSON in UTF-8").response(request.scope)
     phrase = HTTPStatus(status).phrase

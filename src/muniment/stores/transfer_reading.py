@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple
 
 from muniment.domain import checks
 from muniment.domain.frozen import freeze_mapping
 from muniment.domain.identifiers import new_memory_ids
 from muniment.domain.memory import Memory, checked_source
+from muniment.domain.strict_json import read_object
 from muniment.domain.trust import Trust
 from muniment.domain.unchecked import unchecked
 from muniment.errors import InvalidEntryError
@@ -90,7 +90,7 @@ def read_lines(
 
 
 def _one(number: int, line: bytes, reader: _Reader, talk: Talk | None) -> Incoming | Talk | Said:
-    given, taking = _object(line), reader.taking
+    given, taking = read_object(line), reader.taking
     if SESSION not in given and MESSAGE not in given:
         if len(line) > taking.line_bytes and len(line.rstrip(b"\r\n")) > taking.line_bytes:
             raise ValueError(f"must have at most {taking.line_bytes} bytes")
@@ -129,7 +129,7 @@ def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> dict[bool, in
     """The number of entries (True) and of lines of conversations (False) promised."""
     _, first = next(lines, (1, b""))
     try:
-        head = _object(first)
+        head = read_object(first)
         if head.get("format") != FORMAT:
             raise ValueError(f"must be a header with format {FORMAT}")
         if head.get("version") != VERSION or type(head["version"]) is not int:
@@ -140,38 +140,6 @@ def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> dict[bool, in
         return {True: count, False: checks.whole("conversation_lines", talks, low=0, high=most)}
     except ValueError as error:
         raise refused(1, str(error)) from None
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _Malformed("names a field twice")
-    return value
-
-
-class _Malformed(ValueError):
-    """What is wrong with a line, in words that quote nothing of it."""
-
-
-def _constant(_: str) -> NoReturn:
-    raise _Malformed("must hold finite numbers only")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        value = _DECODER.decode(line.decode("utf-8"))
-    except _Malformed:
-        raise
-    except RecursionError:
-        raise _Malformed("is nested too deep") from None
-    except ValueError:
-        raise _Malformed("must be a JSON object in UTF-8") from None
-    if not isinstance(value, dict):
-        raise _Malformed("must be a JSON object in UTF-8")
-    return value
 
 
 class _Reader:
@@ -198,6 +166,8 @@ class _Reader:
         if superseded_by is not None and superseded_by == old_id:
             raise ValueError("superseded_by: must be another entry")
         sources = memory.derived_from
+        if old_id in sources:
+            raise ValueError("derived_from: must be other entries")
         if sources:
             object.__setattr__(memory, "derived_from", ())  # not published yet: no copy is needed
         return Incoming(number, place, memory, old_id, superseded_by, sources)

@@ -55,7 +55,7 @@ class RequestsMiddleware:
             self._finished(scope, status, time.perf_counter() - started)
 
     def _finished(self, scope: Scope, status: int, seconds: float) -> None:
-        operation = str(getattr(scope.get("route"), "name", _UNKNOWN))
+        operation = _operation(scope)
         self._metrics.request(operation, status, seconds)
         _log.info(
             "%s %s %d in %.1f ms",
@@ -65,3 +65,9 @@ class RequestsMiddleware:
             seconds * 1000,
             extra={"request_id": scope["state"]["request_id"]},
         )
+
+
+def _operation(scope: Scope) -> str:
+    """The route's name; the framework's own routes (the document, its page) say their endpoint."""
+    endpoint = getattr(scope.get("endpoint"), "__name__", _UNKNOWN)
+    return str(getattr(scope.get("route"), "name", endpoint))

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from muniment.domain import checks
 from muniment.ports import KeyedRequest
+from muniment.server.bodies import StrictRoute
 from muniment.server.completions.exchange import Exchange
 from muniment.server.completions.lease import SessionLease
 from muniment.server.completions.opening import AGENT, Asked, Repeated, opened
@@ -32,7 +33,7 @@ from muniment.server.services import Services, Serving
 if TYPE_CHECKING:
     from muniment.server.agent.runs import AgentRuns, Started
 
-router = APIRouter(prefix="/v1/agent", tags=["agent"])
+router = APIRouter(route_class=StrictRoute, prefix="/v1/agent", tags=["agent"])
 
 RUN_HEADER = "Muniment-Run-Id"
 RunId = Annotated[str, Path(min_length=1, max_length=256)]

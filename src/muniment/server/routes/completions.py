@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from muniment.server.bodies import StrictRoute
 from muniment.server.completions.answering import DONE, Stream, event, whole
 from muniment.server.completions.exchange import Exchange
 from muniment.server.completions.opening import CHAT, Asked, Repeated, opened
@@ -21,7 +22,7 @@ from muniment.server.routes.documented import ITEM, problems
 from muniment.server.services import Services, Serving
 from muniment.server.upstream import ChatModel
 
-router = APIRouter(prefix="/v1/chat", tags=["completions"])
+router = APIRouter(route_class=StrictRoute, prefix="/v1/chat", tags=["completions"])
 
 SESSION_HEADER = "Muniment-Session-Id"
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from muniment.domain.conversation import ConversationIdentity
 from muniment.domain.owner import MemoryOwner
+from muniment.server.bodies import StrictRoute
 from muniment.server.completions.lease import SessionLease
 from muniment.server.identity import Admin, Reader
 from muniment.server.problems import not_found
@@ -19,7 +20,7 @@ from muniment.server.services import Services, Serving
 from muniment.server.values import Identifier
 from muniment.stores.erasure import ErasureResult
 
-router = APIRouter(prefix="/v1/memory", tags=["governance"])
+router = APIRouter(route_class=StrictRoute, prefix="/v1/memory", tags=["governance"])
 
 UserId = Annotated[str, Path(min_length=1, max_length=256)]
 

@@ -14,6 +14,7 @@ from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.query import MemoryQuery
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
+from muniment.server.bodies import StrictRoute
 from muniment.server.identity import Caller, Reader, Role
 from muniment.server.problems import Problem, invalid, not_found
 from muniment.server.routes.documented import ITEM, problems
@@ -21,7 +22,7 @@ from muniment.server.routes.memory_rows import MemoryRow, memory_row
 from muniment.server.services import Serving
 from muniment.server.values import Identifier, Instant, Text
 
-router = APIRouter(prefix="/v1/memory/memories", tags=["memory"])
+router = APIRouter(route_class=StrictRoute, prefix="/v1/memory/memories", tags=["memory"])
 
 NEEDED = {
     MemoryScope.RUN: Role.READER,

@@ -14,6 +14,7 @@ from muniment.domain.conversation import ConversationMessage
 from muniment.domain.identifiers import new_message_id
 from muniment.domain.memory import MemoryType
 from muniment.domain.trust import Trust
+from muniment.server.bodies import StrictRoute
 from muniment.server.completions.request import chosen_session
 from muniment.server.identity import Reader
 from muniment.server.problems import Problem
@@ -22,7 +23,7 @@ from muniment.server.routes.memory_rows import Explained, MemoryRow, explained, 
 from muniment.server.services import Serving
 from muniment.server.values import Identifier, Instant, Text
 
-router = APIRouter(prefix="/v1/memory", tags=["memory"])
+router = APIRouter(route_class=StrictRoute, prefix="/v1/memory", tags=["memory"])
 
 _MOST_MESSAGES = 200
 _Strict = ConfigDict(extra="forbid")

@@ -19,6 +19,7 @@ from muniment.domain.conversation import (
 )
 from muniment.domain.identifiers import new_session_id
 from muniment.domain.owner import MemoryOwner
+from muniment.server.bodies import StrictRoute
 from muniment.server.completions.lease import SessionLease
 from muniment.server.identity import Caller, Reader
 from muniment.server.problems import invalid, not_found
@@ -106,7 +107,7 @@ class DeletedSession(BaseModel):
 def sessions_of(kind: Kind) -> APIRouter:
     """The routes of one kind. The path decides the kind that is listed and made; a session of
     either kind is found by its id."""
-    router = APIRouter(prefix=f"/v1/{kind}/sessions", tags=["sessions"])
+    router = APIRouter(route_class=StrictRoute, prefix=f"/v1/{kind}/sessions", tags=["sessions"])
 
     @router.get("", name=f"list_{kind}_sessions", responses=problems(*SIGNED))
     async def listed(

@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.trust import Trust
+from muniment.server.bodies import StrictRoute
 from muniment.server.identity import Admin
 from muniment.server.pipe import Pipe
 from muniment.server.problems import Problem
@@ -20,7 +21,7 @@ from muniment.server.routes.documented import SIGNED, problems
 from muniment.server.services import Serving
 from muniment.server.values import Identifier
 
-router = APIRouter(prefix="/v1/memory", tags=["governance"])
+router = APIRouter(route_class=StrictRoute, prefix="/v1/memory", tags=["governance"])
 
 IMPORT_PATH = "/v1/memory/import"
 MEDIA_TYPE = "application/x-ndjson"

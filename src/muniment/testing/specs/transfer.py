@@ -309,7 +309,7 @@ async def links_lead_to_the_stored_entry_where_it_is_known(kit: Kit) -> None:
 
 
 @transfer
-async def entries_do_not_supersede_each_other_in_a_circle(kit: Kit) -> None:
+async def entries_are_not_linked_in_a_circle(kit: Kit) -> None:
     given = file(
         line("no"), line("one", id="a", superseded_by="b"), line("two", id="b", superseded_by="c"),
         line("three", id="c", superseded_by="a"),
@@ -319,6 +319,9 @@ async def entries_do_not_supersede_each_other_in_a_circle(kit: Kit) -> None:
     twice = file(line("one", id="a"), line("two", id="a"))
     error = await refused(InvalidEntryError, kit.entries.import_stream(ANA, twice))
     assert str(error).startswith("line 3: ")
+    own = file(line("one", id="a", derived_from=["a"]))
+    error = await refused(InvalidEntryError, kit.entries.import_stream(ANA, own))
+    assert str(error) == "line 2: derived_from: must be other entries"
     assert await kit.store.count(ACME) == 0
 
 
