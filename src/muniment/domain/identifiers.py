@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from os import urandom
 
 DEFAULT_TENANT = "DEFAULT"
 DEFAULT_USER = "DEFAULT_USER"  # the command line's, and a service's without authentication
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32, lower case
+_DIGIT_OF_BYTE = _DIGITS.encode() * 8  # the low five bits of a byte are a digit
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 
 
 def _sortable() -> str:
     # 48 bits of milliseconds, then 80 random bits: the layout of a ULID.
-    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(urandom(10))
-    return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
+    return _spelled(time.time_ns() // 1_000_000) + urandom(16).translate(_DIGIT_OF_BYTE).decode()
+
+
+@lru_cache(maxsize=1)
+def _spelled(milliseconds: int) -> str:
+    return "".join([_PAIRS[(milliseconds >> shift) & 1023] for shift in range(40, -1, -10)])
 
 
 def new_memory_id() -> str:

@@ -88,7 +88,7 @@ class Memory:
         for name in ("source_message_ids", "derived_from", "entity_ids"):
             ids: object = getattr(self, name)
             if ids or type(ids) is not tuple:
-                put(self, name, _identifiers(name, ids))
+                put(self, name, identifiers(name, ids))
         if len(self.derived_from) > MAX_DERIVED_FROM:
             raise ValueError(f"derived_from: must have at most {MAX_DERIVED_FROM} ids")
         if self.source is not None:
@@ -127,7 +127,8 @@ def checked_source(value: object) -> str:
     return value
 
 
-def _identifiers(name: str, values: object) -> tuple[str, ...]:
+def identifiers(name: str, values: object) -> tuple[str, ...]:
+    """Ids in order, each in NFC; ValueError unless a sequence of them."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name}: must be a sequence of ids")
     given: Iterable[object] = values

@@ -13,6 +13,7 @@ from muniment.domain.scope import MemoryScope
 from muniment.errors import ScopeError
 
 _PARTS = ("tenant", "subject", "agent", "session")
+_NARROW = frozenset({MemoryScope.SESSION, MemoryScope.RUN})
 _ALLOWED = "_.:@-+|~"
 _KEY = re.compile(
     r"tenant=([^/=]+)(?:/subject=([^/=]+))?(?:/agent=([^/=]+))?(?:/session=([^/=]+))?"
@@ -90,8 +91,7 @@ def realm_of(memory: Memory) -> RealmKey:
 
 def realm_session(memory: Memory) -> str | None:
     """The session of :func:`realm_of`: of the narrow scopes alone."""
-    narrow = memory.scope in (MemoryScope.SESSION, MemoryScope.RUN)
-    return memory.owner.session_id if narrow else None
+    return memory.owner.session_id if memory.scope in _NARROW else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,11 @@ T = TypeVar("T")
 _thread = threading.local()
 
 
+def is_driven() -> bool:
+    """Whether a thread that may wait runs this, and no event loop."""
+    return getattr(_thread, "driving", False)
+
+
 class Finished(Generic[T]):
     """An awaitable for a thread's future, under an event loop and under `drive` alike."""
 
@@ -20,7 +25,7 @@ class Finished(Generic[T]):
         self._future = future
 
     def __await__(self) -> Generator[Any, None, T]:
-        if getattr(_thread, "driving", False):
+        if is_driven():
             yield self._future
             return self._future.result()
         return (yield from asyncio.wrap_future(self._future).__await__())
@@ -28,7 +33,7 @@ class Finished(Generic[T]):
 
 async def in_thread(work: Callable[[], T]) -> T:
     """The result of `work`: off the event loop, or at once where there is none."""
-    if getattr(_thread, "driving", False):
+    if is_driven():
         return work()
     return await asyncio.to_thread(work)
 

@@ -34,7 +34,7 @@ class RowEmbedder:
 
     async def one(self, text: str) -> bytes | None:
         """The vector of one text."""
-        return (await self.many([text]))[0]
+        return None if self._embedder is None else (await self.many([text]))[0]
 
     async def many(self, texts: Sequence[str]) -> list[bytes | None]:
         """One answer a text, in order; a batch that fails leaves its texts without."""

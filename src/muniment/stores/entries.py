@@ -9,13 +9,20 @@ from functools import lru_cache
 from typing import Any
 
 from muniment.domain import checks
-from muniment.domain.frozen import thaw
+from muniment.domain.frozen import freeze_mapping, thaw
 from muniment.domain.identifiers import new_memory_id
-from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.memory import (
+    MAX_DERIVED_FROM,
+    Memory,
+    MemoryType,
+    checked_source,
+    identifiers,
+)
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_of
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
+from muniment.domain.unchecked import unchecked
 from muniment.domain.visibility import audience_key, realm_audience
 from muniment.errors import InvalidEntryError, ScopeError
 from muniment.governance.audit_record import realm_text
@@ -29,6 +36,8 @@ MAX_FORGOTTEN = 1_000
 _NOT_ADDED = (MemoryType.CONVERSATION, MemoryType.WORKING)
 _KINDS = {kind.value: kind for kind in MemoryType if kind not in _NOT_ADDED}
 _TRUSTS = {trust.value: trust for trust in Trust}
+_NO_HISTORY = (None, None, None, None, ())  # valid_from to source_message_ids
+_checked = unchecked(Memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +88,29 @@ class SearchHit:
     score: float
 
 
+_entry = unchecked(MemoryEntry)
+
+
 def iso(instant: datetime) -> str:
     """ISO 8601 with microseconds and the offset of UTC."""
     return instant.isoformat(timespec="microseconds")
 
 
-def entry_of(memory: Memory) -> MemoryEntry:
-    """A memory as its realm sees it."""
-    return MemoryEntry(
-        id=memory.memory_id,
-        scope=_spelled(realm_of(memory)),
-        kind=memory.memory_type,
-        text=memory.content,
-        source=memory.source,
-        trust=memory.trust,
-        importance=memory.importance,
-        created_at=memory.created_at,
-        expires_at=memory.expires_at,
-        superseded_by=memory.superseded_by,
-        derived_from=memory.derived_from,
-        metadata=thaw(memory.metadata),
+def entry_of(memory: Memory, scope: Scope | None = None) -> MemoryEntry:
+    """A memory as its realm sees it, `scope` being that realm where it is known."""
+    return _entry(
+        memory.memory_id,
+        scope or _spelled(realm_of(memory)),
+        memory.memory_type,
+        memory.content,
+        memory.source,
+        memory.trust,
+        memory.importance,
+        memory.created_at,
+        memory.expires_at,
+        memory.superseded_by,
+        memory.derived_from,
+        thaw(memory.metadata) if memory.metadata else {},
     )
 
 
@@ -139,23 +151,26 @@ def new_entry(
 ) -> Memory:
     """The memory that `add` stores under a new id; InvalidEntryError names what is wrong."""
     scope, owner = place_of(realm)
-    if not isinstance(source, str):
-        raise InvalidEntryError("source: must be text")
     try:
-        return Memory(
-            memory_id=new_memory_id(),
-            scope=scope,
-            memory_type=entry_kind(kind),
-            owner=owner,
-            content=checks.storable_text("text", text),
-            metadata={} if metadata is None else metadata,
-            importance=importance,
-            created_at=now,
-            expires_at=expires_at,
-            derived_from=_distinct(derived_from),
-            trust=entry_trust(trust),
-            source=source,
-            agent_id=realm.agent,
+        created = checks.instant("created_at", now)
+        return _checked(
+            new_memory_id(),
+            scope,
+            entry_kind(kind),
+            owner,
+            checks.storable_text("text", text),
+            freeze_mapping("metadata", {} if metadata is None else metadata),
+            checks.unit_interval("importance", importance),
+            created,
+            created,
+            None if expires_at is None else _expiry(expires_at, created),
+            *_NO_HISTORY,
+            _sources(derived_from) if derived_from != () else (),
+            (),
+            None,
+            entry_trust(trust),
+            source if source == DEFAULT_SOURCE else checked_source(source),
+            realm.agent,
         )
     except ValueError as error:
         raise refusal(error) from None
@@ -236,7 +251,15 @@ def entry_ids(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
-def _distinct(ids: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InvalidEntryError("derived_from: must be a sequence of ids")
-    return tuple(dict.fromkeys(ids))
+def _sources(ids: object) -> tuple[str, ...]:
+    named = tuple(dict.fromkeys(identifiers("derived_from", ids)))
+    if len(named) > MAX_DERIVED_FROM:
+        raise InvalidEntryError(f"derived_from: must have at most {MAX_DERIVED_FROM} ids")
+    return named
+
+
+def _expiry(expires_at: object, created: datetime) -> datetime:
+    expires = checks.instant("expires_at", expires_at)
+    if expires <= created:
+        raise InvalidEntryError("expires_at: must be after created_at")
+    return expires

@@ -94,7 +94,9 @@ class Entries(FileTransfers):
         )
         key = checked_entry(memory, self._common.limits.max_text_bytes)
         vector = await self._embedder.one(memory.content)
-        return entry_of(await self._insert(realm, key, memory, vector))
+        entry = entry_of(memory, scope if isinstance(scope, Scope) else None)
+        await self._insert(realm, key, memory, vector)
+        return entry
 
     async def get(self, scope: Scope | MemoryOwner, entry_id: str) -> MemoryEntry:
         """The entry of this id, expired or not; of several the one of the narrowest scope."""
@@ -226,7 +228,7 @@ class Entries(FileTransfers):
     @abstractmethod
     async def _insert(
         self, realm: RealmKey, key: str, memory: Memory, vector: bytes | None
-    ) -> Memory:
+    ) -> None:
         """Store a new row in the audience `key`; its sources must be covered by the realm, or
         visible to the memory's owner.
         """

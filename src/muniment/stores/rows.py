@@ -29,6 +29,13 @@ MEMORY_COLUMNS = (
     " superseded_by, source_session_id, source_message_ids, derived_from, entity_ids,"
     " content_hash, trust, source"
 )
+ROW_COLUMNS = (
+    "memory_id, scope, memory_type, tenant, project, user, principal, session, run, realm_session,"
+    " agent, content, metadata, importance, created_at, updated_at, expires_at, valid_from,"
+    " invalid_at, superseded_by, source_session_id, source_message_ids, derived_from, entity_ids,"
+    " content_hash, trust, source"
+)
+"""The columns that `memory_row` fills, in its order."""
 MESSAGE_COLUMNS = (
     "message_id, role, content, created_at, token_count, tool_calls_json, tool_call_id,"
     " citations_json, run_id, partial, name"
@@ -75,8 +82,8 @@ def memory_row(memory: Memory) -> dict[str, Any]:
     changed = created if memory.updated_at is memory.created_at else micros(memory.updated_at)
     return {
         "memory_id": memory.memory_id,
-        "scope": memory.scope.value,
-        "memory_type": memory.memory_type.value,
+        "scope": str(memory.scope),
+        "memory_type": str(memory.memory_type),
         "tenant": owner.tenant_id,
         "project": owner.project_id,
         "user": owner.user_id,
@@ -86,20 +93,22 @@ def memory_row(memory: Memory) -> dict[str, Any]:
         "realm_session": realm_session(memory),
         "agent": memory.agent_id,
         "content": memory.content,
-        "metadata": dumps(memory.metadata),
+        "metadata": dumps(memory.metadata) if memory.metadata else "{}",
         "importance": memory.importance,
         "created_at": created,
         "updated_at": changed,
-        "expires_at": optional_micros(memory.expires_at),
-        "valid_from": optional_micros(memory.valid_from),
-        "invalid_at": optional_micros(memory.invalid_at),
+        "expires_at": memory.expires_at and micros(memory.expires_at),
+        "valid_from": memory.valid_from and micros(memory.valid_from),
+        "invalid_at": memory.invalid_at and micros(memory.invalid_at),
         "superseded_by": memory.superseded_by,
         "source_session_id": memory.source_session_id,
-        "source_message_ids": dumps(memory.source_message_ids),
-        "derived_from": dumps(memory.derived_from),
-        "entity_ids": dumps(memory.entity_ids),
+        "source_message_ids": dumps(memory.source_message_ids)
+        if memory.source_message_ids
+        else "[]",
+        "derived_from": dumps(memory.derived_from) if memory.derived_from else "[]",
+        "entity_ids": dumps(memory.entity_ids) if memory.entity_ids else "[]",
         "content_hash": memory.content_hash,
-        "trust": memory.trust.rank,
+        "trust": _RANKS[memory.trust],
         "source": memory.source,
     }
 
@@ -108,6 +117,7 @@ def memory_row(memory: Memory) -> dict[str, Any]:
 _memory, _message = unchecked(Memory), unchecked(ConversationMessage)
 _owner = lru_cache(maxsize=1_024)(MemoryOwner)
 _TRUST = tuple(Trust)
+_RANKS = {trust: trust.rank for trust in Trust}
 _SCOPES = {scope.value: scope for scope in MemoryScope}
 _TYPES = {kind.value: kind for kind in MemoryType}
 _ROLES = {role.value: role for role in ConversationRole}

@@ -53,14 +53,13 @@ class InMemoryEntries(Entries):
 
     async def _insert(
         self, realm: RealmKey, key: str, memory: Memory, vector: bytes | None
-    ) -> Memory:
+    ) -> None:
         async with self._tables.change() as change:
             find = either(covered_by(realm), seen_by(memory.owner))
             sources = checked_sources(self._tables, key, memory, find)
             digest = content_hash(memory.content, memory.scope)
             self._tables.put(key, memory, digest, vector, sources)
             change.record_memory(events.MEMORY_SAVED, memory)
-        return memory
 
     async def _entry(self, realm: RealmKey, entry_id: str) -> Memory:
         with self._tables.lock:

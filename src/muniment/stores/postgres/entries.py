@@ -59,14 +59,14 @@ class PostgresEntries(Entries):
 
     async def _insert(
         self, realm: RealmKey, key: str, memory: Memory, vector: bytes | None
-    ) -> Memory:
+    ) -> None:
         sources = either(covered_by(realm), seen_by(memory.owner))
 
-        async def job(change: Change) -> Memory:
+        async def job(change: Change) -> None:
             (admitted,) = await self._core.admit(change.db, [vector])
-            return await write_memory(change, key, memory, vector=admitted, sources=sources)
+            await write_memory(change, key, memory, vector=admitted, sources=sources)
 
-        return await self._core.change(realm.tenant, job)
+        await self._core.change(realm.tenant, job)
 
     async def _entry(self, realm: RealmKey, entry_id: str) -> Memory:
         found = await self._core.read(realm.tenant, lambda db: _found(db, realm, entry_id))

@@ -88,7 +88,8 @@ class Core:
 
         def run(db: apsw.Connection) -> Answer:
             answer = job(Change(db, now, keep, self.limits))
-            store_served(db, self.served)
+            if self.served.any:
+                store_served(db, self.served)
             return answer
 
         try:
@@ -149,6 +150,10 @@ class Core:
         width = _recorded_width(db) or self._record(db, len(first) // _BYTES_A_NUMBER)
         size = width * _BYTES_A_NUMBER
         return [v if v is not None and len(v) == size else None for v in vectors]
+
+    def admit_one(self, db: apsw.Connection, vector: bytes | None) -> bytes | None:
+        """`admit` for one vector."""
+        return None if vector is None else self.admit(db, [vector])[0]
 
     def admit_given(self, db: apsw.Connection, values: Sequence[float]) -> bytes:
         """An embedding that the caller made; MemoryStoreError where it does not fit."""

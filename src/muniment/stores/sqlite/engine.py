@@ -13,7 +13,8 @@ import apsw
 
 from muniment.domain.checks import encodable
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
-from muniment.stores.driven import Finished, in_thread
+from muniment.stores.driven import Finished, in_thread, is_driven
+from muniment.stores.sqlite.calls import Job
 from muniment.stores.sqlite.connections import (
     IN_MEMORY,
     SYNCHRONOUS,
@@ -31,7 +32,7 @@ from muniment.stores.sqlite.journal import settle_promised
 from muniment.stores.sqlite.migrate import migrate, require_ours
 from muniment.stores.sqlite.outbox import Outbox
 from muniment.stores.sqlite.readers import Readers
-from muniment.stores.sqlite.writer import Job, Writer
+from muniment.stores.sqlite.writer import Writer
 
 Answer = TypeVar("Answer")
 
@@ -126,7 +127,7 @@ class Engine:
         self._readers.close()
         if self._writer is not None:
             with suppress(MemoryStoreError):  # closed already
-                self._writer.submit(settle_promised, apart=True)
+                self._writer.run(settle_promised, apart=True)
             self._writer.close()
 
     # -- reading ---------------------------------------------------------------------------
@@ -135,7 +136,7 @@ class Engine:
         """Run `job` in one snapshot; a cancelled read is interrupted, not abandoned."""
         writer = await self.open_async()
         if self._path == IN_MEMORY:  # such a database has one connection
-            return await Finished(writer.submit(job))
+            return writer.run(job) if is_driven() else await Finished(writer.submit(job))
         read = self._readers.submit(job)
         try:
             return await Finished(read.future)
@@ -152,9 +153,13 @@ class Engine:
         where an audit log is configured and unfit: AuditError.
         """
         writer = await self.open_async()
+        if is_driven():
+            return writer.run(job, needs_log=needs_log)
         return await Finished(writer.submit(job, needs_log=needs_log))
 
     async def apart_async(self, job: Job[Answer]) -> Answer:
         """Run `job` on the connection that writes, outside a transaction."""
         writer = await self.open_async()
+        if is_driven():
+            return writer.run(job, apart=True)
         return await Finished(writer.submit(job, apart=True))

@@ -24,7 +24,7 @@ from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.importing import import_stream
 from muniment.stores.sqlite.realms import by_coverage, chain, parts_of
 from muniment.stores.sqlite.statements import covered
-from muniment.stores.sqlite.writes import remove_memory, write_memory, write_replacement
+from muniment.stores.sqlite.writes import remove_memory, write_new, write_replacement, written
 from muniment.stores.transfer import ImportResult, Intake
 
 _PAGE = 500
@@ -48,14 +48,16 @@ class SQLiteEntries(Entries):
 
     async def _insert(
         self, realm: RealmKey, key: str, memory: Memory, vector: bytes | None
-    ) -> Memory:
-        sources = either(covered_by(realm), seen_by(memory.owner))
+    ) -> None:
+        row = written(memory, self._core.limits.count)
+        derived = memory.derived_from
+        sources = either(covered_by(realm), seen_by(memory.owner)) if derived else None
 
-        def job(change: Change) -> Memory:
-            (admitted,) = self._core.admit(change.db, [vector])
-            return write_memory(change, key, memory, vector=admitted, sources=sources)
+        def job(change: Change) -> None:
+            admitted = self._core.admit_one(change.db, vector)
+            write_new(change, key, memory, row, vector=admitted, sources=sources)
 
-        return await self._core.change(job)
+        await self._core.change(job)
 
     async def _entry(self, realm: RealmKey, entry_id: str) -> Memory:
         found = await self._core.engine.read_async(lambda db: _found(db, realm, entry_id))
@@ -86,7 +88,7 @@ class SQLiteEntries(Entries):
         def job(change: Change) -> Memory:
             old = _found(change.db, realm, entry_id)[0][1]
             key, new = replacing(old, change.now)
-            (admitted,) = self._core.admit(change.db, [vector])
+            admitted = self._core.admit_one(change.db, vector)
             return write_replacement(change, key, old, new, vector=admitted)
 
         return await self._core.change(job)

@@ -34,11 +34,18 @@ def store_errors() -> Iterator[None]:
     """What is wrong and what to do, as MemoryStoreError: never a statement or a value."""
     try:
         yield
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
+        raise told(error) from None
+
+
+def told(error: Exception) -> Exception:
+    """SQLite's error, or the system's, as a MemoryStoreError; any other as it is."""
+    if isinstance(error, apsw.Error):
         kind = NoRoomError if isinstance(error, _NO_ROOM) else MemoryStoreError
-        raise kind(_explain(error)) from None
-    except OSError as error:
-        raise MemoryStoreError(f"the database file cannot be used: {error.strerror}") from None
+        return kind(_explain(error))
+    if isinstance(error, OSError):
+        return MemoryStoreError(f"the database file cannot be used: {error.strerror}")
+    return error
 
 
 def _explain(error: apsw.Error) -> str:

@@ -28,6 +28,7 @@ from muniment.stores.sqlite.writes import (
     touch,
     write_fact,
     write_memory,
+    written,
 )
 
 _LEAST_COMPARED = 100
@@ -45,10 +46,11 @@ class SQLiteMemories:
         """Store or update the row of this id in the memory's own audience."""
         key, stored = checked_memory(memory, self._core.limits.max_text_bytes)
         made = await self._core.embedder.one(stored.content)
+        row = written(stored, self._core.limits.count)
 
         def job(change: Change) -> Memory:
-            (vector,) = self._core.admit(change.db, [made])
-            return write_memory(change, key, stored, vector=vector)
+            vector = self._core.admit_one(change.db, made)
+            return write_memory(change, key, stored, row, vector=vector)
 
         return await self._core.change(job)
 

@@ -177,8 +177,8 @@ def anchor(db: apsw.Connection) -> Anchor:
 
 @contextmanager
 def _transaction(db: apsw.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    try:  # whoever writes may be interrupted after the first statement too
+        db.execute("BEGIN IMMEDIATE")
         yield
         db.execute("COMMIT")
     except BaseException:

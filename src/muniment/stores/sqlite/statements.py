@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from muniment.domain.realm import RealmKey
-from muniment.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS
+from muniment.stores.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, ROW_COLUMNS
 
 _HEAD = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
@@ -21,10 +21,13 @@ def _load() -> dict[str, str]:
 
 def _filled(statement: str) -> str:
     """The statement with its lists of columns."""
+    row = len(ROW_COLUMNS.split(", "))
     qualified = ", ".join(f"m.{column}" for column in MESSAGE_COLUMNS.split(", "))
     return (
         statement.strip()
         .replace("{memory}", MEMORY_COLUMNS)
+        .replace("{row}", ROW_COLUMNS)
+        .replace("{row from 4}", ", ".join(f"?{number}" for number in range(4, 4 + row)))
         .replace("{message}", MESSAGE_COLUMNS)
         .replace("{m.message}", qualified)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import apsw
 
@@ -12,17 +12,19 @@ from muniment.governance.usage import Served, ServedCounts
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.statements import SQL
 
+_UNLIMITED = nullcontext()
+
+
+def held_quota(change: Change, tenant: str) -> AbstractContextManager[None]:
+    """Writes of one tenant that must keep to its quotas; QuotaExceededError undoes the job."""
+    return _compared(change, tenant) if change.limits.quotas.limited else _UNLIMITED
+
 
 @contextmanager
-def held_quota(change: Change, tenant: str) -> Iterator[None]:
-    """Writes of one tenant that must keep to its quotas; QuotaExceededError undoes the job."""
-    quotas = change.limits.quotas
-    if not quotas.limited:
-        yield
-        return
+def _compared(change: Change, tenant: str) -> Iterator[None]:
     before = _totals(change.db, tenant)
     yield
-    quotas.check(before, _totals(change.db, tenant))
+    change.limits.quotas.check(before, _totals(change.db, tenant))
 
 
 def _totals(db: apsw.Connection, tenant: str) -> Totals:

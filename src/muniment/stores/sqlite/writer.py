@@ -1,164 +1,232 @@
-"""One thread that writes: jobs that wait together share one transaction and one commit."""
+"""One writes at a time, for all who wait: their jobs share a transaction and its commit."""
 
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
-import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from itertools import islice
 
 import apsw
 
 from muniment.errors import AuditError, MemoryStoreError
-from muniment.stores.sqlite.errors import store_errors
+from muniment.stores.sqlite.calls import Answer, Call, FutureCall, Job, ThreadCall
+from muniment.stores.sqlite.errors import told
 from muniment.stores.sqlite.outbox import Outbox
 
-Answer = TypeVar("Answer")
-Job = Callable[[apsw.Connection], Answer]
-
 _MOST_IN_ONE_COMMIT = 256
-_PATIENCE = 0.5
-"""The share of the last commit's time for which the next one waits to be shared as well."""
-_MOST_PATIENT_SECONDS = 0.005
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A job and who waits for it.
-
-    One that is `apart` runs outside a transaction; one that `needs_log` only while the audit
-    log, where there is one, can take its records.
-    """
-
-    job: Job[Any]
-    apart: bool
-    needs_log: bool
-    future: Future[Any] = field(default_factory=Future)
 
 
 class Writer:
-    """Owns the connection that writes. A future is done once its commit is durable."""
+    """Owns the connection that writes. A call is done once its commit is durable.
+
+    One of those who wait leads: he writes what waits, his own job and those of others, and then
+    hands on to one who came meanwhile. A thread of the writer's own, started when it is first
+    needed, leads for those who may not wait: an event loop. An interrupt of whoever leads undoes
+    his own job alone; those of others are begun again.
+    """
 
     def __init__(self, connection: apsw.Connection, outbox: Outbox | None = None) -> None:
         self._connection = connection
         self._outbox = outbox
-        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._synchronous = int(connection.execute("PRAGMA synchronous").get)
+        self._gate = threading.Lock()  # over the queue, who leads, and `_closed`
+        self._queue: deque[Call] = deque()  # a call leaves it when it is done
+        self._leader: Call | None = None
         self._closed = False
+        self._answered: list[Call] = []  # of the transaction under way, and its commit
+        self._committed: list[apsw.Cursor] = []
+        self._thread: threading.Thread | None = None
+        self._summoned = threading.Semaphore(0)
         self.commits = 0
-        self._shared, self._patience = 1, 0.0
-        self._thread = threading.Thread(target=self._run, name="muniment-writer", daemon=True)
-        self._thread.start()
+
+    def run(self, job: Job[Answer], *, apart: bool = False, needs_log: bool = False) -> Answer:
+        """The answer of a job, which this thread may have to write with others'."""
+        call = ThreadCall(job, apart=apart, needs_log=needs_log)
+        self._see_through(call)
+        if call.error is not None:
+            raise call.error
+        answer: Answer = call.answer
+        return answer
 
     def submit(
         self, job: Job[Answer], *, apart: bool = False, needs_log: bool = False
     ) -> Future[Answer]:
-        """Queue a job. Its failure undoes its own changes only."""
-        waiting = _Waiting(job, apart, needs_log)
-        with self._lock:
-            if self._closed:
-                raise MemoryStoreError("the store is closed")
-            self._waiting.put(waiting)
-        return waiting.future
+        """Queue a job for the writer's thread. Its failure undoes its own changes only."""
+        call = FutureCall(job, apart, needs_log, self._summon)
+        self._enter(call)
+        if self._leader is call:
+            call.wake()
+        return call.future
 
     def close(self) -> None:
-        """Finish what is queued, then close the connection."""
-        with self._lock:
-            closing, self._closed = not self._closed, True
-        if closing:
-            self._waiting.put(None)
-        self._thread.join()
+        """Finish what is queued, then close the connection; a second time does nothing."""
+        self._see_through(ThreadCall(apsw.Connection.close, apart=True), closing=True)
+        if self._thread is not None:
+            self._summoned.release()
+            self._thread.join()
 
-    def _run(self) -> None:
+    # -- leading and waiting -----------------------------------------------------------------
+
+    def _enter(self, call: Call, *, closing: bool = False) -> None:
+        with self._gate:
+            if self._closed and not closing:
+                raise MemoryStoreError("the store is closed")
+            self._closed = closing
+            self._queue.append(call)
+            if self._leader is None:
+                self._leader = call
+
+    def _see_through(self, call: ThreadCall, *, closing: bool = False) -> None:
+        """Queue a call and wait for it to be done, or for the lead."""
+        try:
+            self._enter(call, closing=closing)
+            while not call.done:
+                if self._leader is call:
+                    self._lead()
+                else:
+                    call.wait()
+        except BaseException:
+            self._abandon(call)
+            raise
+
+    def _lead(self) -> None:
+        try:
+            self._serve()
+        except BaseException:
+            self._recover()
+            raise
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        with self._gate:
+            while self._queue and self._queue[0].done:
+                self._queue.popleft()
+            self._leader = self._queue[0] if self._queue else None
+            if self._leader is not None:
+                self._leader.wake()
+
+    def _abandon(self, call: Call) -> None:
+        """Its caller was interrupted: it is not made unless it is already."""
+        with self._gate, contextlib.suppress(ValueError):
+            self._queue.remove(call)
+        leader = self._leader
+        if leader is call:
+            self._hand_on()
+        elif leader is not None:
+            leader.wake()
+
+    def _summon(self) -> None:
+        """Have the writer's own thread look whether it leads."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._stand_by, name="muniment-writer", daemon=True
+            )
+            self._thread.start()
+        self._summoned.release()
+
+    def _stand_by(self) -> None:
         while True:
-            batch = self._next_batch()
-            wanted = [one for one in batch if one and one.future.set_running_or_notify_cancel()]
-            together = self._admitted([one for one in wanted if not one.apart])
-            if together:
-                self._commit(together)
-            for one in wanted:
-                if one.apart:
-                    self._run_apart(one)
-            if None in batch:
-                self._connection.close()
+            self._summoned.acquire()
+            if isinstance(self._leader, FutureCall):
+                self._lead()
+            elif self._closed:
                 return
 
-    def _next_batch(self) -> list[_Waiting | None]:
-        """What waits, and what is about to: writers that shared the last commit come again, and
-        waiting a part of a commit's time for them saves a whole one."""
-        batch = [self._waiting.get()]
-        latest = time.perf_counter() + self._patience
-        with contextlib.suppress(queue.Empty):
-            while len(batch) < _MOST_IN_ONE_COMMIT:
-                late = len(batch) >= self._shared or time.perf_counter() >= latest
-                wait = 0.0 if late else latest - time.perf_counter()
-                batch.append(self._waiting.get(timeout=max(wait, 0.0)))
-        self._shared = len(batch)
-        return batch
+    # -- leading -----------------------------------------------------------------------------
 
-    def _admitted(self, batch: list[_Waiting]) -> list[_Waiting]:
+    def _serve(self) -> None:
+        with self._gate:
+            waiting = list(islice(self._queue, _MOST_IN_ONE_COMMIT))
+        together, apart = list[Call](), list[Call]()
+        for call in waiting:
+            if not call.done and call.begins():
+                (apart if call.apart else together).append(call)
+        if together and self._outbox is not None:
+            together = self._admitted(together, self._outbox)
+        if together:
+            self._commit(together)
+        for call in apart:
+            self._run_apart(call)
+
+    def _admitted(self, batch: list[Call], outbox: Outbox) -> list[Call]:
         """Those that may begin; the others are told that the audit log is unfit."""
-        if self._outbox is None or not batch:
-            return batch
-        fault = self._outbox.fault(self._connection)
+        fault = outbox.fault(self._connection)
         if fault is None:
             return batch
-        for one in batch:
-            if one.needs_log:
-                one.future.set_exception(AuditError(str(fault)))
-        return [one for one in batch if not one.needs_log]
+        for call in batch:
+            if call.needs_log:
+                call.fail(AuditError(str(fault)))
+        return [call for call in batch if not call.needs_log]
 
-    def _commit(self, batch: list[_Waiting]) -> None:
-        done: list[tuple[Future[Any], Any]] = []
+    def _commit(self, batch: Sequence[Call]) -> None:
+        execute = self._connection.execute
         try:
-            with store_errors():
-                self._connection.execute("BEGIN IMMEDIATE")
-                for one in batch:
-                    self._attempt(one, done)
-                begun = time.perf_counter()
-                self._connection.execute("COMMIT")
+            execute("BEGIN IMMEDIATE")
+            for call in batch:
+                self._attempt(call, alone=len(batch) == 1)
+            # One step of the interpreter: an interrupt finds it done and noted, or neither.
+            self._committed.extend(map(execute, ("COMMIT",)))
         except Exception as error:
             self._roll_back()
-            for one in batch:
-                if not one.future.done():
-                    one.future.set_exception(error)
+            self._answered.clear()
+            for call in batch:
+                if not call.done:
+                    call.fail(told(error))
             return
         self.commits += 1
-        took = time.perf_counter() - begun
-        self._patience = min(_PATIENCE * took, _MOST_PATIENT_SECONDS)
         if self._outbox is not None:
             self._outbox.settle(self._connection)
-        for future, answer in done:
-            future.set_result(answer)
+        self._release()
 
-    def _attempt(self, one: _Waiting, done: list[tuple[Future[Any], Any]]) -> None:
-        self._connection.execute("SAVEPOINT job")
+    def _attempt(self, call: Call, *, alone: bool) -> None:
+        """Run one job; its failure undoes what it did, in a transaction of others too."""
+        execute = self._connection.execute
+        if not alone:
+            execute("SAVEPOINT job")
         try:
-            with store_errors():
-                answer = one.job(self._connection)
+            call.answer = call.job(self._connection)
         except Exception as error:
-            one.future.set_exception(error)
+            call.fail(told(error))
             if not self._connection.in_transaction:
                 raise  # the file failed (a full disk, say): SQLite undid the whole transaction
-            self._connection.execute("ROLLBACK TO job; RELEASE job")
+            execute("ROLLBACK; BEGIN" if alone else "ROLLBACK TO job; RELEASE job")
             return
-        self._connection.execute("RELEASE job")
-        done.append((one.future, answer))
+        if not alone:
+            execute("RELEASE job")
+        self._answered.append(call)
+
+    def _release(self) -> None:
+        """Let go of those whose answers are durable."""
+        for call in self._answered:
+            call.finish()
+        self._answered.clear()
+        self._committed.clear()
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             with contextlib.suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
 
-    def _run_apart(self, one: _Waiting) -> None:
+    def _run_apart(self, call: Call) -> None:
         try:
-            with store_errors():
-                answer = one.job(self._connection)
+            call.answer = call.job(self._connection)
         except Exception as error:
-            one.future.set_exception(error)
+            call.fail(told(error))
         else:
-            one.future.set_result(answer)
+            call.finish()
+
+    def _recover(self) -> None:
+        """After an interrupt: what was committed is answered, what was not is undone."""
+        if self._committed:
+            self._release()
+        self._answered.clear()
+        self._roll_back()
+        with contextlib.suppress(apsw.Error):  # closed, for one
+            self._connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        with self._gate:
+            for call in self._queue:
+                if call.done:
+                    call.wake()

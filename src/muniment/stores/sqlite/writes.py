@@ -12,6 +12,7 @@ from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
+from muniment.governance.tokens import TokenEstimator
 from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
 from muniment.stores.provenance import told
@@ -39,44 +40,64 @@ def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
+Written = dict[str, Any]
+
+
+def written(memory: Memory, count: TokenEstimator) -> Written:
+    """What a row holds of the memory alone: made before its turn to be written comes."""
+    row, indexed = memory_row(memory), index_text(memory.content)
+    row["digest"] = _digest(memory)
+    row["terms"], row["marks"], row["length"] = indexed
+    row["tokens"] = count(memory.content)
+    return row
+
+
 def write_memory(
     change: Change,
     key: str,
     memory: Memory,
+    row: Written | None = None,
     *,
     vector: bytes | None,
     fact: bool = False,
-    sources: SourceFinder | None = None,
 ) -> Memory:
     """Insert or update one row of an audience; the same content keeps the vector it has.
 
-    `sources` finds what it is derived from, by default as its owner sees it. QuotaExceededError
-    where the tenant has no room, InvalidEntryError for a source that is not there or whose
-    trust is lower.
+    What it is derived from is found as its owner sees it. QuotaExceededError where the tenant
+    has no room, InvalidEntryError for a source that is not there or whose trust is lower.
     """
+    row = row or written(memory, change.limits.count)
     audience, changed = touch(change.db, key)
-    derivation = Derivation(change, audience, memory, sources or seen_by(memory.owner))
+    derivation = Derivation(change, audience, memory, seen_by(memory.owner))
     if change.audited:
         held = _find(change.db, audience, memory.memory_id)
         event = events.MEMORY_SAVED if held is None else events.MEMORY_UPDATED
         change.record_memory(event, memory)
-    indexed, digest = index_text(memory.content), _digest(memory)
-    values = {
-        **memory_row(memory),
-        "audience": audience,
-        "changed": changed,
-        "digest": digest,
-        "fact_key": digest if fact else None,
-        "terms": indexed.terms,
-        "marks": indexed.marks,
-        "length": indexed.length,
-        "vector": vector,
-        "tokens": change.limits.count(memory.content),
-    }
+    row["fact_key"] = row["digest"] if fact else None
+    row["audience"], row["changed"], row["vector"] = audience, changed, vector
     with held_quota(change, memory.owner.tenant_id):
-        change.db.execute(SQL["save_memory"], values)
+        change.db.execute(SQL["save_memory"], row)
     derivation.link()
     return memory
+
+
+def write_new(
+    change: Change,
+    key: str,
+    memory: Memory,
+    row: Written,
+    *,
+    vector: bytes | None,
+    sources: SourceFinder | None,
+) -> None:
+    """`write_memory` for a memory whose id was made for it; `sources` finds its sources, if any."""
+    audience, changed = touch(change.db, key)
+    derivation = None if sources is None else Derivation(change, audience, memory, sources)
+    change.record_memory(events.MEMORY_SAVED, memory)
+    with held_quota(change, memory.owner.tenant_id):
+        change.db.execute(SQL["insert_memory"], (audience, changed, vector, *row.values()))
+    if derivation is not None:
+        derivation.link()
 
 
 def remove_memory(change: Change, audience: int, memory_id: str) -> None:

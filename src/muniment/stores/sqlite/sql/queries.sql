@@ -32,6 +32,10 @@ WHERE m.audience = ?1 AND m.changed > ?2 AND m.terms IS NOT NULL ORDER BY m.seq;
 -- name: message_keys
 SELECT seq FROM message WHERE audience = ?1;
 
+-- name: insert_memory
+INSERT INTO memory (audience, changed, vector, {row}, digest, terms, marks, length, tokens)
+VALUES (?1, ?2, ?3, {row from 4}, ?31, ?32, ?33, ?34, ?35);
+
 -- name: save_memory
 INSERT INTO memory (audience, changed, digest, fact_key, terms, marks, length, vector,
     realm_session, memory_id, scope, memory_type, tenant, project, user, principal, session, run,
@@ -195,7 +199,7 @@ WHERE superseded_by = ?1 AND audience IN
     AND (expires_at IS NULL OR expires_at > ?3);
 
 -- name: covered_by_memory_id
-SELECT audience, {memory} FROM memory
+SELECT audience, {memory} FROM memory INDEXED BY memory_name
 WHERE memory_id = :value AND tenant = :tenant AND (:subject IS NULL OR user = :subject)
     AND (:agent IS NULL OR agent = :agent) AND (:session IS NULL OR realm_session = :session);
 

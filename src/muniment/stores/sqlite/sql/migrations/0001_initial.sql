@@ -44,9 +44,9 @@ CREATE TABLE memory (
     terms BLOB NOT NULL,
     marks INTEGER NOT NULL,
     length INTEGER NOT NULL,
-    vector BLOB,
-    UNIQUE (audience, memory_id)
+    vector BLOB
 ) STRICT;
+CREATE UNIQUE INDEX memory_name ON memory (memory_id, audience);
 CREATE INDEX memory_changed ON memory (audience, changed);
 CREATE UNIQUE INDEX memory_fact ON memory (audience, fact_key) WHERE fact_key IS NOT NULL;
 CREATE INDEX memory_content ON memory (audience, digest);

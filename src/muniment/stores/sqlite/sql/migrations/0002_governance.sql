@@ -66,10 +66,9 @@ UPDATE audience SET tenant = json_extract(key, '$[1]'),
     THEN json_extract(key, '$[2]') END;
 CREATE INDEX audience_realm ON audience (tenant, user);
 
--- What of a realm has changed, and a memory by its id, without a look at anybody else's rows.
+-- What of a realm has changed, without a look at anybody else's rows.
 DROP INDEX memory_realm;
 CREATE INDEX memory_realm ON memory (tenant, user, audience, changed);
-CREATE INDEX memory_name ON memory (memory_id);
 
 -- A row that another user, agent or session takes over has left a realm.
 CREATE TRIGGER memory_moved AFTER UPDATE OF user, agent, realm_session ON memory
