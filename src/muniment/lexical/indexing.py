@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
@@ -77,14 +76,16 @@ def index_text(text: str, *, name: str | None = None) -> IndexedText:
 
 
 def _packed(hashes: list[int]) -> bytes:
-    ordered = sorted(set(hashes))
-    count = len(ordered)
-    if count == len(hashes):
-        return struct.pack(f"<{count}Q", *ordered) + _ONCE * count
-    tallies: Iterable[int] = map(Counter(hashes).__getitem__, ordered)
+    counts = dict.fromkeys(sorted(hashes), 0)
+    distinct = len(counts)
+    if distinct == len(hashes):
+        return struct.pack(f"<{distinct}Q", *counts) + _ONCE * distinct
+    for each in hashes:
+        counts[each] += 1
+    tallies: Iterable[int] = counts.values()
     if len(hashes) > _MOST_COUNTED:
         tallies = (min(tally, _MOST_COUNTED) for tally in tallies)
-    return struct.pack(f"<{count}Q{count}H", *ordered, *tallies)
+    return struct.pack(f"<{distinct}Q{distinct}H", *counts, *tallies)
 
 
 @lru_cache(maxsize=65_536)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import IntFlag
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 
 class Mark(IntFlag):
@@ -120,9 +122,7 @@ def marks_of(text: str, words: Sequence[str]) -> int:
 
 def marks_from(text: str, words: Sequence[str], each: Iterable[int]) -> int:
     """:func:`marks_of` where :func:`word_marks` of ``each`` word is known."""
-    found = _BY_OPENING.get(words[0], 0) if words else 0
-    for bits in set(each):
-        found |= bits
+    found = reduce(or_, each, _BY_OPENING.get(words[0], 0) if words else 0)
     if found & _MAKES_TIME and not found & _TIME:
         found |= _of_pairs(words)
     read = text if len(text) <= READ_CHARACTERS else text[:READ_CHARACTERS]

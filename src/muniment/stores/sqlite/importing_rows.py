@@ -15,7 +15,7 @@ from muniment.domain.content import content_hash
 from muniment.governance.tokens import TokenEstimator
 from muniment.lexical.indexing import index_text
 from muniment.stores.driven import Finished
-from muniment.stores.rows import dumps, micros, optional_micros
+from muniment.stores.rows import dumps, micros
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.importing_talks import talk_row
 from muniment.stores.sqlite.statements import SQL
@@ -124,18 +124,19 @@ def _rows_at_once(count: int) -> str:
 def _entry_row(entry: Incoming, number: int, begun: int, count: TokenEstimator) -> list[Any]:
     """The values of `stage_memory`."""
     memory, place, owner = entry.memory, entry.place, entry.place.owner
-    created = micros(memory.created_at)
+    text, created = memory.content, micros(memory.created_at)
     changed = created if memory.updated_at is memory.created_at else micros(memory.updated_at)
+    expires, begins, ends = memory.expires_at, memory.valid_from, memory.invalid_at
+    derived, said, things = entry.derived_from, memory.source_message_ids, memory.entity_ids
     return [
         number, entry.line, begun, entry.old_id, entry.superseded_by, place.audience,
-        content_hash(memory.content, place.scope), count(memory.content),
-        *index_text(memory.content), dumps(entry.derived_from),
+        content_hash(text, place.scope), count(text), *index_text(text),
+        dumps(derived) if derived else "[]",
         place.realm.session, memory.memory_id, place.scope, memory.memory_type,
         owner.tenant_id, owner.project_id, owner.user_id, owner.principal_id,
         owner.session_id, owner.run_id, memory.agent_id,
-        dumps(memory.metadata), memory.importance, created, changed,
-        optional_micros(memory.expires_at), optional_micros(memory.valid_from),
-        optional_micros(memory.invalid_at), memory.source_session_id,
-        dumps(memory.source_message_ids), dumps(memory.entity_ids), memory.trust.rank,
-        memory.source, memory.content, None,
+        dumps(memory.metadata) if memory.metadata else "{}", memory.importance, created, changed,
+        expires and micros(expires), begins and micros(begins), ends and micros(ends),
+        memory.source_session_id, dumps(said) if said else "[]", dumps(things) if things else "[]",
+        memory.trust.rank, memory.source, text, None,
     ]  # fmt: skip
