@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment import InMemoryStore, InvalidEntryError, Scope
+from muniment.domain.strict_json import read_object
 from muniment.stores.transfer import ImportResult
+from muniment.stores.transfer_lines import quick_parser
 
 ANA = Scope("acme", subject="ana")
 ENTRY: dict[str, Any] = {
@@ -80,3 +83,39 @@ def test_any_value_in_any_field_is_refused_or_read(name: str, value: Any, inside
     changed = {**ENTRY, name: {**ENTRY["details"], "valid_from": value} if inside else value}
     lines = (HEAD, changed, OTHER)
     _import(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+
+NUMBERS = "0 -0 -0.0 0.5 1e400 -1e400 1E2 01 1. .5 NaN Infinity 123456789012345678901234567890"
+TEXTS = ('"\\ud800"', '"\\u0041"', '"\t"', '":"')
+WRITTEN = st.one_of(
+    VALUES.map(json.dumps),
+    VALUES.map(lambda value: json.dumps(value, ensure_ascii=False)),
+    st.sampled_from(
+        [*NUMBERS.split(), '"\\ud800"', '"\\u0041"', '"\t"', '{"a":1,"a":1}', '":"', ""]
+    ),
+)
+NAMES = st.sampled_from(["a", "id", "text", "scope", "", "é"])
+LINES = st.lists(st.tuples(NAMES, WRITTEN), max_size=5).map(
+    lambda pairs: "{" + ", ".join(f'"{name}" : {value}' for name, value in pairs) + "}"
+)
+
+
+def _outcome(parse: Any, line: bytes) -> str:
+    try:
+        value = parse(line)
+    except ValueError as error:
+        return str(error)
+    infinite = any(each in (math.inf, -math.inf) for each in value.values())
+    return "must hold finite numbers only" if infinite else repr(value)
+
+
+@given(LINES.map(lambda line: line.encode("utf-8", "surrogatepass")), st.data())
+@settings(max_examples=600, deadline=None, derandomize=True)
+def test_a_long_files_parser_reads_and_refuses_what_the_strict_one_does(
+    line: bytes, data: st.DataObject
+) -> None:
+    quick = quick_parser()
+    assert _outcome(quick, line) == _outcome(read_object, line)
+    place, cut = data.draw(st.integers(0, len(line))), data.draw(st.integers(0, 3))
+    changed = line[:place] + data.draw(st.binary(max_size=3)) + line[place + cut :]
+    assert _outcome(quick, changed) == _outcome(read_object, changed)

@@ -14,13 +14,12 @@ from muniment.domain.memory import Memory, checked_source
 from muniment.domain.strict_json import read_object
 from muniment.domain.trust import Trust
 from muniment.domain.unchecked import unchecked
-from muniment.errors import InvalidEntryError
 from muniment.stores.entries import entry_kind, entry_trust
 from muniment.stores.limits import check_metadata
 from muniment.stores.transfer import FORMAT, PLACE, VERSION, Intake
+from muniment.stores.transfer_lines import Parser, numbered_lines, quick_parser, refused
 from muniment.stores.transfer_place import Placed, moved, placed
 from muniment.stores.transfer_talks import (
-    LONGEST_MESSAGE_LINE,
     MESSAGE,
     SESSION,
     Said,
@@ -44,6 +43,8 @@ _DETAILS = frozenset({*PLACE, *_TIMES, *_MORE})
 _NONE: dict[str, Any] = {}
 _NO_IDS: tuple[object, ...] = (None, [])
 _MOST_PLACES = 4_096
+_MANY = 1_000
+"""A file of so many lines is worth loading a quick parser for."""
 
 _of_checked = unchecked(Memory)
 _ABSENT = (None, None, None, None, None, (), (), (), None)
@@ -70,13 +71,16 @@ def read_lines(
     stream: BinaryIO, taking: Intake, *, now: datetime
 ) -> Iterator[Incoming | Talk | Said]:
     """What a file holds, one at a time; InvalidEntryError names the line, never the text."""
-    lines = _lines(stream, taking)
+    lines = numbered_lines(stream, taking)
     left = _header(lines, taking)
     reader = _Reader(taking, now)
+    parse: Parser = read_object
     number, talk = 1, None
     for number, line in lines:
+        if number == _MANY:
+            parse = quick_parser()
         try:
-            one = _one(number, line, reader, talk)
+            one = _one(number, line, parse(line), reader, talk)
         except ValueError as error:
             raise refused(number, str(error)) from None
         if isinstance(one, Talk):
@@ -89,8 +93,10 @@ def read_lines(
         raise refused(number + 1, "is missing: the header counts more lines")
 
 
-def _one(number: int, line: bytes, reader: _Reader, talk: Talk | None) -> Incoming | Talk | Said:
-    given, taking = read_object(line), reader.taking
+def _one(
+    number: int, line: bytes, given: dict[str, Any], reader: _Reader, talk: Talk | None
+) -> Incoming | Talk | Said:
+    taking = reader.taking
     if SESSION not in given and MESSAGE not in given:
         if len(line) > taking.line_bytes and len(line.rstrip(b"\r\n")) > taking.line_bytes:
             raise ValueError(f"must have at most {taking.line_bytes} bytes")
@@ -103,26 +109,6 @@ def _one(number: int, line: bytes, reader: _Reader, talk: Talk | None) -> Incomi
         return read_message(number, given[MESSAGE], talk)
     scope = given[SESSION].get("scope") if isinstance(given[SESSION], dict) else None
     return read_session(number, given[SESSION], moved(scope, taking))
-
-
-def refused(number: int, problem: str) -> InvalidEntryError:
-    """What is wrong with a line."""
-    return InvalidEntryError(f"line {number}: {problem}")
-
-
-def _lines(stream: BinaryIO, taking: Intake) -> Iterator[tuple[int, bytes]]:
-    most = LONGEST_MESSAGE_LINE if taking.conversations else taking.line_bytes
-    left, number = taking.max_bytes, 0
-    while line := stream.readline(most + 2):
-        number += 1
-        left -= len(line)
-        if not isinstance(line, bytes):
-            raise InvalidEntryError("import: must be a binary stream")
-        if len(line) > most and len(line.rstrip(b"\r\n")) > most:
-            raise refused(number, f"must have at most {most} bytes")
-        if left < 0:
-            raise refused(number, f"the file has more than {taking.max_bytes} bytes")
-        yield number, line
 
 
 def _header(lines: Iterator[tuple[int, bytes]], taking: Intake) -> dict[bool, int]:

@@ -14,12 +14,12 @@ from muniment.governance import events
 from muniment.governance.events import Records
 from muniment.stores.in_memory.tables import MemoryRow, Tables
 from muniment.stores.transfer import ImportResult, Intake
+from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_reading import (
     ABOVE_SOURCES,
     IN_A_CIRCLE,
     USED_TWICE,
     Incoming,
-    refused,
 )
 
 _SMALLEST = timedelta(microseconds=1)

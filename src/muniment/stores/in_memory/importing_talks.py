@@ -11,7 +11,7 @@ from muniment.governance import events
 from muniment.governance.events import Records
 from muniment.stores.in_memory.tables import Conversation, ConversationKey, MessageRow, Tables
 from muniment.stores.recalled import is_searchable, same_message, spoken
-from muniment.stores.transfer_reading import refused
+from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_talks import Said, Talk, exported_message, exported_session
 
 

@@ -24,13 +24,13 @@ from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.totals import held_quota
 from muniment.stores.rows import dumps, memory_row, micros
 from muniment.stores.transfer import ImportResult, Intake
+from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_reading import (
     ABOVE_SOURCES,
     IN_A_CIRCLE,
     USED_TWICE,
     Incoming,
     read_lines,
-    refused,
 )
 from muniment.stores.transfer_talks import Said, Talk
 

@@ -16,7 +16,7 @@ from muniment.stores.postgres.messages import add_messages, open_conversation, r
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.vectors import Halfvec
 from muniment.stores.recalled import is_searchable, spoken
-from muniment.stores.transfer_reading import refused
+from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_talks import (
     MESSAGE,
     SESSION,

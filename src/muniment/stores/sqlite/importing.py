@@ -24,12 +24,12 @@ from muniment.stores.sqlite.staging import drop, drop_stale, forget
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import held_quota
 from muniment.stores.transfer import ImportResult, Intake
+from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_reading import (
     ABOVE_SOURCES,
     IN_A_CIRCLE,
     USED_TWICE,
     read_lines,
-    refused,
 )
 
 _BATCH = 500

@@ -17,7 +17,7 @@ from muniment.stores.rows import Row
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.messages import add_messages, open_conversation
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.transfer_reading import refused
+from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_talks import (
     MESSAGE,
     SESSION,
