@@ -130,7 +130,7 @@ ENTRIES = (
         _IMPORTING,
         "        _refuse(circle, IN_A_CIRCLE)\n",
         "",
-        kit("sqlite", "transfer:entries_do_not_supersede_each_other_in_a_circle"),
+        kit("sqlite", "transfer:entries_are_not_linked_in_a_circle"),
     ),
     Mutation(
         "Entries: trust does not rise by an import",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -123,6 +125,33 @@ async def test_working_state_ends_with_its_time_to_live() -> None:
     assert await working.scratch(RUN) == {"a": 1}
     now[0] = NOW + timedelta(seconds=60)
     assert await working.scratch(RUN) == {}
+
+
+async def test_what_is_over_or_was_replaced_is_kept_nowhere() -> None:
+    now = [NOW]
+    store = InMemoryWorkingMemoryStore(clock=lambda: now[0])
+    for number in range(3_000):
+        run = replace(RUN, run_id=f"r{number % 10}")
+        await store.put(run, {"n": number}, ttl_seconds=60)
+    assert len(store._ends) <= 2 * 10 + 64
+    now[0] = NOW + timedelta(seconds=60)
+    await store.put(RUN, {"a": 1}, ttl_seconds=60)
+    assert (len(store._states), len(store._ends)) == (1, 1)
+
+
+async def test_a_put_costs_the_same_beside_many_live_runs() -> None:
+    store = InMemoryWorkingMemoryStore(clock=lambda: NOW)
+
+    async def seconds() -> float:
+        began = time.process_time()
+        for number in range(200):
+            await store.put(replace(RUN, run_id=f"again{number}"), {"n": 1}, ttl_seconds=60)
+        return time.process_time() - began
+
+    alone = min([await seconds() for _ in range(5)])
+    for number in range(50_000):
+        await store.put(replace(RUN, run_id=f"r{number}"), {"n": 1}, ttl_seconds=60)
+    assert min([await seconds() for _ in range(5)]) < 10 * alone
 
 
 @pytest.mark.parametrize("ttl", [0, 365 * 24 * 3600 + 1, 1.5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import multiprocessing
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,19 @@ def test_each_tenant_has_a_private_file_whose_name_tells_nothing(folder: Path) -
         for each in folder.iterdir():
             assert stat.S_IMODE(each.stat().st_mode) == 0o600, each.name
             assert "acme" not in each.name.lower()
+
+
+def test_a_refused_write_leaves_no_file(folder: Path) -> None:
+    with ShardedStore(folder, quota_entries=1, ranking="hybrid") as store:
+        with pytest.raises(InvalidEntryError):
+            store.add(ANA, "x" * 9000)
+        with pytest.raises(InvalidEntryError):
+            store.import_stream(ANA, io.BytesIO(b"rubbish"))
+        assert list(folder.iterdir()) == []
+        store.add(ANA, "Ana prefers email")
+        with pytest.raises(QuotaExceededError):
+            store.add(ANA, "Ana prefers phone")
+        assert store.count(ANA) == 1
 
 
 def test_every_verb_reaches_the_tenants_own_file(folder: Path, tmp_path: Path) -> None:

@@ -171,7 +171,10 @@ def _scopes(name: str, value: object) -> tuple[MemoryScope, ...]:
 
 
 def _trust(name: str, value: object) -> Trust:
-    return Trust(_one_of(*Trust)(name, value))
+    try:
+        return Trust(str(value))
+    except ValueError:
+        raise ValueError(f"{name}: must be one of {', '.join(Trust)}") from None
 
 
 def _retention(name: str, value: object) -> MemoryRetention:

@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from muniment.domain import checks
 from muniment.domain.frozen import freeze_mapping
+from muniment.domain.named import NamedEnum
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 
 MAX_DERIVED_FROM = 100
 _SOURCE = re.compile(r"[\w.:@/-]+")
-_Enum = TypeVar("_Enum", bound=StrEnum)
+_Enum = TypeVar("_Enum", bound=NamedEnum)
 
 
-class MemoryType(StrEnum):
+class MemoryType(NamedEnum):
     """What kind of thing is remembered."""
 
     CONVERSATION = "conversation"

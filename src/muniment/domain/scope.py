@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from muniment.domain.named import NamedEnum
 
 
-class MemoryScope(StrEnum):
+class MemoryScope(NamedEnum):
     """Narrow to wide. A name is accepted wherever the enum is: ``MemoryScope("user")``."""
 
     RUN = "run"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from muniment.domain.named import NamedEnum
 
 
-class Trust(StrEnum):
+class Trust(NamedEnum):
     """``untrusted`` < ``model`` < ``owner``: compares by rank, not by spelling."""
 
     UNTRUSTED = "untrusted"

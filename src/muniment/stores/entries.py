@@ -34,8 +34,8 @@ DEFAULT_IMPORTANCE = 0.5
 MAX_FORGOTTEN = 1_000
 
 _NOT_ADDED = (MemoryType.CONVERSATION, MemoryType.WORKING)
-_KINDS = {kind.value: kind for kind in MemoryType if kind not in _NOT_ADDED}
-_TRUSTS = {trust.value: trust for trust in Trust}
+_KINDS = {text: kind for text, kind in MemoryType.spellings().items() if kind not in _NOT_ADDED}
+_TRUSTS = Trust.spellings()
 _NO_HISTORY = (None, None, None, None, ())  # valid_from to source_message_ids
 _checked = unchecked(Memory)
 
@@ -191,6 +191,8 @@ def replacement(
     """The memory that takes `old`'s place, in its realm; what is None stays as it was."""
     if old.superseded_by is not None:
         raise InvalidEntryError("id: the entry is superseded already")
+    if expires_at is None and old.expires_at is not None and old.expires_at <= now:
+        raise InvalidEntryError("id: the entry is expired; its replacement needs an expires_at")
     new = new_entry(
         realm_of(old),
         text,
@@ -227,7 +229,7 @@ def entry_kind(value: MemoryType | str) -> MemoryType:
     """The kind by name; messages and working state have tiers of their own."""
     kind = _KINDS.get(str(value))
     if kind is None:
-        raise InvalidEntryError(f"kind: must be one of {', '.join(_KINDS)}")
+        raise InvalidEntryError(f"kind: must be one of {', '.join(dict.fromkeys(_KINDS.values()))}")
     return kind
 
 
@@ -235,7 +237,7 @@ def entry_trust(value: Trust | str, *, name: str = "trust") -> Trust:
     """The trust by name."""
     trust = _TRUSTS.get(str(value))
     if trust is None:
-        raise InvalidEntryError(f"{name}: must be one of {', '.join(_TRUSTS)}")
+        raise InvalidEntryError(f"{name}: must be one of {', '.join(Trust)}")
     return trust
 
 

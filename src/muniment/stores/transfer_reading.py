@@ -136,7 +136,7 @@ class _Reader:
         self._now = checks.instant("now", now)
         self._ids = new_memory_ids()
         self._places: dict[str, Placed] = {}
-        self._trusts = {trust.value: min(trust, taking.trust) for trust in Trust}
+        self._trusts = {text: min(trust, taking.trust) for text, trust in Trust.spellings().items()}
 
     def entry(self, number: int, given: dict[str, Any]) -> Incoming:
         """An entry, checked; ValueError names the field."""

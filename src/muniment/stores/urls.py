@@ -26,7 +26,7 @@ def store_of(
 
     `options` are those that every store takes. `encryption_key` is a SQLite file's.
     """
-    if url.startswith(_IN_MEMORY):
+    if url == _IN_MEMORY:
         from muniment.stores.in_memory import InMemoryStore
 
         return InMemoryStore(**options)

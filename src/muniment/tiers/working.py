@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any
 
 from muniment.domain import checks
@@ -15,6 +17,8 @@ from muniment.ports import WorkingMemoryStore
 
 DEFAULT_TTL_SECONDS = 3600
 MAX_TTL_SECONDS = 365 * 24 * 3600
+
+_FEW = 64
 
 WorkingKey = tuple[str, str | None, str, str, str]
 
@@ -59,6 +63,8 @@ class InMemoryWorkingMemoryStore:
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock_of(clock)
         self._states: dict[WorkingKey, tuple[datetime, Mapping[str, Any]]] = {}
+        self._ends: list[tuple[datetime, int, WorkingKey]] = []
+        self._puts = count()  # keeps two ends at one instant from being compared by their keys
 
     async def get(self, owner: MemoryOwner) -> Mapping[str, Any] | None:
         """A copy of the state, None when there is none or its time is over."""
@@ -70,15 +76,31 @@ class InMemoryWorkingMemoryStore:
 
     async def put(self, owner: MemoryOwner, state: Mapping[str, Any], *, ttl_seconds: int) -> None:
         """Replace the state; what is over by now is dropped on the way."""
-        now = self._clock()
+        now, key = self._clock(), working_key(owner)
         kept = freeze_mapping("state", state)
         expires = now + timedelta(seconds=checked_ttl(ttl_seconds))
-        live = {key: held for key, held in self._states.items() if held[0] > now}
-        self._states = {**live, working_key(owner): (expires, kept)}
+        self._drop_ended(now)
+        self._states[key] = (expires, kept)
+        heappush(self._ends, (expires, next(self._puts), key))
+        if len(self._ends) > 2 * len(self._states) + _FEW:
+            self._forget_replaced()
 
     async def delete(self, owner: MemoryOwner) -> None:
         """Forget the state."""
         self._states.pop(working_key(owner), None)
+
+    def _drop_ended(self, now: datetime) -> None:
+        while self._ends and self._ends[0][0] <= now:
+            expires, _, key = heappop(self._ends)
+            if key in self._states and self._states[key][0] == expires:
+                del self._states[key]
+
+    def _forget_replaced(self) -> None:
+        """Ends of states that were replaced or deleted; often enough that few are kept."""
+        self._ends = [
+            (expires, next(self._puts), key) for key, (expires, _) in self._states.items()
+        ]
+        heapify(self._ends)
 
 
 def working_key(owner: MemoryOwner) -> WorkingKey:

@@ -14,8 +14,6 @@ from muniment.stores.supersession import chronological
 
 Find = Callable[[Session, str, str], Awaitable[list[Row]]]
 
-_LONGEST_CHAIN = 1_000
-
 
 def by_visibility(keys: tuple[str, ...], now: int) -> Find:
     """Rows that a caller with these audiences sees: by id, or by what superseded them."""
@@ -44,7 +42,7 @@ async def chain(session: Session, find: Find, memory_id: str) -> tuple[Memory, .
     audience = start[0][0]
     members = {memory_id: memory_of(start[0][1:])}
     todo = [memory_id]
-    while todo and len(members) < _LONGEST_CHAIN:
+    while todo:
         current = members[todo.pop()]
         rows = await find(session, "superseded_by", current.memory_id)
         if current.superseded_by is not None:

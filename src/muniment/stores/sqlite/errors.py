@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
 
 import apsw
 
 from muniment.errors import MemoryStoreError
 
+_ALLOWED = "this user must be allowed to write the file and its folder"
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (apsw.NotADBError, "the file is not a Muniment database (or is encrypted); it was left as is"),
     (apsw.CorruptError, "the database file is damaged; restore a copy or export what can be read"),
     (apsw.FullError, "the disk is full; nothing was changed"),
-    (apsw.ReadOnlyError, "the database file is read-only; nothing was changed"),
-    (apsw.CantOpenError, "the database file cannot be opened; check that its folder exists"),
+    (apsw.ReadOnlyError, f"the database file is read-only; nothing was changed: {_ALLOWED}"),
+    (apsw.CantOpenError, f"the database file cannot be opened: its folder must exist; {_ALLOWED}"),
     (apsw.BusyError, "the database stayed locked by another process; nothing was changed"),
     (apsw.LockedError, "the database stayed locked by another process; nothing was changed"),
     (apsw.InterruptError, "the call was interrupted"),
-    (apsw.IOError, "the database file cannot be read or written"),
+    (apsw.IOError, "the disk failed at the database file; check its room, quota and health"),
 )
+_ERRNO = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "the disk is full; nothing was changed"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), f"the database file is denied: {_ALLOWED}"),
+    errno.EROFS: "the disk is mounted read-only; nothing was changed",
+}
 
 
 _NO_ROOM = (apsw.FullError, apsw.IOError)
@@ -44,7 +51,8 @@ def told(error: Exception) -> Exception:
         kind = NoRoomError if isinstance(error, _NO_ROOM) else MemoryStoreError
         return kind(_explain(error))
     if isinstance(error, OSError):
-        return MemoryStoreError(f"the database file cannot be used: {error.strerror}")
+        unusual = f"the database file cannot be used: {error.strerror}"
+        return MemoryStoreError(_ERRNO.get(error.errno or 0, unusual))
     return error
 
 

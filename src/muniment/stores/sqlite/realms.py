@@ -16,8 +16,6 @@ from muniment.stores.supersession import chronological
 
 Find = Callable[[apsw.Connection, str, str], list[Row]]
 
-_LONGEST_CHAIN = 1_000
-
 
 def by_visibility(keys: tuple[str, ...], now: int) -> Find:
     """Rows that a caller with these audiences sees: by id, or by what superseded them."""
@@ -45,7 +43,7 @@ def chain(db: apsw.Connection, find: Find, memory_id: str) -> tuple[Memory, ...]
     audience = start[0][0]
     members = {memory_id: memory_of(start[0][1:])}
     todo = [memory_id]
-    while todo and len(members) < _LONGEST_CHAIN:
+    while todo:
         current = members[todo.pop()]
         rows = find(db, "superseded_by", current.memory_id)
         if current.superseded_by is not None:

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from muniment.domain import checks
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
-from muniment.errors import MemoryConfigurationError
+from muniment.errors import MemoryConfigurationError, MunimentError
 from muniment.governance.audit import VerifyResult, audit_log, verify_audit_log
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.sqlite.blocking import SQLiteStore
@@ -28,12 +28,19 @@ _MOST_OPEN = 10_000
 def _of_tenant(
     method: Callable[Concatenate[SQLiteStore, Realm, P], T], *, creates: bool = False
 ) -> Callable[Concatenate[ShardedStore, Realm, P], T]:
-    """A verb of the realm's tenant's own store; only one that `creates` makes its file."""
+    """A verb of the realm's tenant's own store; only one that `creates` makes its file, and
+    only where it stores something."""
 
     @functools.wraps(method)
     def call(self: ShardedStore, /, scope: Realm, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._shard(scope, creates=creates) as store:
-            return method(store, scope, *args, **kwargs)
+        made = creates and not self._has_file(scope)
+        try:
+            with self._shard(scope, creates=creates) as store:
+                return method(store, scope, *args, **kwargs)
+        except MunimentError:
+            if made:
+                self._drop_unused(realm_key(scope).tenant)
+            raise
 
     return cast("Callable[Concatenate[ShardedStore, Realm, P], T]", call)
 
@@ -64,12 +71,26 @@ class ShardedStore:
     @contextmanager
     def _shard(self, scope: Realm, *, creates: bool = False) -> Iterator[SQLiteStore]:
         """The store of the realm's tenant during the block, an empty one where there is none."""
-        tenant = realm_key(scope).tenant
-        if not creates and not self._shards.path(tenant).exists():
+        if not creates and not self._has_file(scope):
             yield self._empty
             return
-        with self._shards.open(tenant) as store:
+        with self._shards.open(realm_key(scope).tenant) as store:
             yield store
+
+    def _has_file(self, scope: Realm) -> bool:
+        return self._shards.path(realm_key(scope).tenant).exists()
+
+    def _drop_unused(self, tenant: str) -> None:
+        """Delete a file that a refused call has made, where nothing was stored in it since."""
+        with self._shards.alone(tenant) as alone:
+            if alone is None:
+                return
+            everything = MemoryOwner(tenant)
+            waiting = int(alone.run(alone.ports.describe())["audit_waiting"])
+            if waiting or alone.run(alone.ports.erase(everything, preview=True)).anything:
+                return
+            alone.close()
+            self._shards.delete(tenant)
 
     @property
     def open_files(self) -> int:
@@ -94,7 +115,7 @@ class ShardedStore:
         open; where that cannot be, it stays, emptied, and the next such erasure deletes it.
         """
         realm = realm_key(scope)
-        if realm != RealmKey(realm.tenant) or not self._shards.path(realm.tenant).exists():
+        if realm != RealmKey(realm.tenant) or not self._has_file(scope):
             with self._shard(scope) as store:
                 return store.erase(scope, cascade=cascade)
         with self._shards.alone(realm.tenant) as alone:
@@ -121,7 +142,7 @@ class ShardedStore:
 
         A tenant without a file has the log followed alone; None without a log.
         """
-        if self._log is not None and not self._shards.path(realm_key(scope).tenant).exists():
+        if self._log is not None and not self._has_file(scope):
             return verify_audit_log(self._log.path, receipt=receipt)
         with self._shard(scope) as store:
             return store.verify_audit(receipt=receipt)

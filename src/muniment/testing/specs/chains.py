@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from datetime import timedelta
 
 from muniment.domain.realm import Scope
@@ -36,6 +38,34 @@ async def a_superseded_entry_is_kept_linked_and_no_longer_found(kit: Kit) -> Non
     assert await kit.recalled_contents(person(), "zebra", as_of=before) == [old.text]
     for name in (old.id, new.id):
         assert [e.id for e in await kit.entries.history(ANA, name)] == [old.id, new.id]
+
+
+@chains
+async def an_expired_entry_is_replaced_by_what_has_a_time_of_its_own(kit: Kit) -> None:
+    old = await kit.entries.add(ANA, "old", expires_at=kit.clock() + timedelta(minutes=1))
+    kit.clock.move(hours=1)
+    error = await refused(InvalidEntryError, kit.entries.supersede(ANA, old.id, "new"))
+    assert str(error).startswith("id: the entry is expired")
+    later = kit.clock() + timedelta(days=1)
+    new = await kit.entries.supersede(ANA, old.id, "new", expires_at=later)
+    assert new.expires_at == later
+
+
+@chains
+async def a_history_is_told_to_its_ends_however_long(kit: Kit) -> None:
+    lines = [{"format": "muniment-entries", "version": 1, "count": 1_100}]
+    lines += [
+        {
+            "scope": ANA.key, "kind": "fact", "text": f"{number}", "trust": "owner",
+            "id": f"e{number}", "superseded_by": f"e{number + 1}" if number < 1_099 else None,
+        }
+        for number in range(1_100)
+    ]  # fmt: skip
+    written = "".join(json.dumps(each) + "\n" for each in lines).encode()
+    await kit.entries.import_stream(ANA, io.BytesIO(written))
+    (first,) = [each["id"] async for each in kit.entries.export(ANA) if each["text"] == "0"]
+    told = [entry.text for entry in await kit.entries.history(ANA, first)]
+    assert told == [f"{number}" for number in range(1_100)]
 
 
 @chains

@@ -35,6 +35,16 @@ async def exported(kit: Kit, realm: Scope | MemoryOwner) -> list[dict[str, Any]]
 
 
 @entries
+async def members_are_named_by_value_or_by_name(kit: Kit) -> None:
+    added = await kit.entries.add(ANA, "zebra", kind="DECISION", trust="OWNER")
+    assert (added.kind, added.trust) == (MemoryType.DECISION, Trust.OWNER)
+    found = await kit.entries.search(ANA, "zebra", kinds=["DECISION"], min_trust="OWNER")
+    assert [hit.entry.id for hit in found] == [added.id]
+    for wrong in ("Owner", "owner ", "NOBODY"):
+        await refused(InvalidEntryError, kit.entries.add(ANA, "zebra", trust=wrong))
+
+
+@entries
 async def an_entry_comes_back_as_it_was_added(kit: Kit) -> None:
     added = await kit.entries.add(
         ANA,

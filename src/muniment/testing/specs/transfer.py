@@ -152,7 +152,7 @@ async def the_same_text_of_another_realm_or_kind_is_no_duplicate(kit: Kit) -> No
 
 @transfer
 async def trust_is_capped_unless_the_caller_says_otherwise(kit: Kit) -> None:
-    given = (("zebra owner", "owner"), ("zebra model", "model"), ("zebra", "untrusted"))
+    given = (("zebra owner", "OWNER"), ("zebra model", "model"), ("zebra", "untrusted"))
     lines = [line(text, trust=trust) for text, trust in given]
     for most, expected in (
         (Trust.UNTRUSTED, ["untrusted"] * 3),
