@@ -54,7 +54,7 @@ _REALM = {"subject": "ana", "agent": None, "session": None}
 _MINE = {"digests": [_MEMORIES], "everyone": False}
 _TALK = {"digest": _MESSAGES, "session": "s3"}
 _PLACE = {"audience": 15, "conversation": 3}
-_AUDIENCE = {"place": TENANT, "audience": 14, "version": 480}
+_AUDIENCE = {"place": TENANT, "audience": 14, "version": 480, "seq": 0, "limit": 4000}
 
 # Each hot statement with what it is asked in practice.
 HOT: dict[str, dict[str, Any]] = {

@@ -19,12 +19,15 @@ Answer = TypeVar("Answer")
 
 DEFAULT_BUDGET_BYTES = 512 << 20
 
+_PAGE = 4_000
+_LAST = (1 << 63) - 1
+
 
 @dataclass(slots=True)
 class _Image(Image):
-    """One audience's rows as of a version."""
+    """One audience's rows up to a version, and up to a row's number within it."""
 
-    version: int = -1
+    upto: tuple[int, int] = (-1, 0)
     removals: int = 0
 
 
@@ -45,7 +48,7 @@ class Images:
         held = [(audience, self._kept.image(audience.id)) for audience in audiences]
         for audience, image in held:
             async with image.refreshing:  # several callers load a cold image once
-                if image.version < audience.version:
+                if image.upto < (audience.version, _LAST):
                     await _refresh(session, audience, image)
                     self._kept.fit(audience.id)
         return await computed([image for _, image in held], work)
@@ -62,16 +65,26 @@ class Images:
 
 
 async def _refresh(session: Session, audience: Audience, image: _Image) -> None:
+    """Bring an image up to its audience's version, page by page.
+
+    Where the time is up before the end, the next call goes on from there.
+    """
     messages = is_message_audience(audience.key)
     kind = "message" if messages else "memory"
-    place = {"place": audience.place, "audience": audience.id, "version": image.version}
-    live: set[int] | None = None
-    if image.version >= 0 and image.removals != audience.removals:
-        live = {row[0] for row in await session.all(f"{kind}_keys", place)}
-    changed = await session.all(f"{kind}_changed", place)
     columns = _message_columns if messages else memory_columns
-    await image.change(len(changed), partial(_apply, live=live, changed=changed, columns=columns))
-    image.version, image.removals = audience.version, audience.removals
+    place = {"place": audience.place, "audience": audience.id, "limit": _PAGE}
+    live: set[int] | None = None
+    if len(image.corpus) and image.removals != audience.removals:
+        live = {row[0] for row in await session.all(f"{kind}_keys", place)}
+    full = True
+    while full:
+        version, seq = image.upto
+        page = await session.all(f"{kind}_changed", {**place, "version": version, "seq": seq})
+        apply = partial(_apply, live=live, changed=page, columns=columns)
+        await image.change(len(page), apply)
+        live, image.removals = None, audience.removals
+        full = len(page) == _PAGE
+        image.upto = (page[-1][-1], page[-1][0]) if full else (audience.version, _LAST)
 
 
 def _apply(
@@ -88,7 +101,7 @@ def _apply(
 
 def _message_columns(rows: list[Row]) -> Columns:
     """Messages as ranking reads them; there is at least one."""
-    seq, session, role, created, terms, marks, length, vector = zip(*rows, strict=True)
+    seq, session, role, created, terms, marks, length, vector, _ = zip(*rows, strict=True)
     return Columns(
         key=seq,
         kind=[MESSAGE] * len(rows),

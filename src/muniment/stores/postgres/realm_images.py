@@ -121,9 +121,10 @@ def _apply(corpus: Corpus, parts: dict[int, _Part], present: set[int], news: lis
 
 def memory_columns(rows: list[Row]) -> Columns:
     """Memories as ranking reads them; there is at least one."""
-    seq, kind, updated, valid_from, invalid_at, expires_at, trust, terms, marks, length, vector = (
-        zip(*rows, strict=True)
+    seq, kind, updated, valid_from, invalid_at, expires_at, trust, *indexed = zip(
+        *rows, strict=True
     )
+    terms, marks, length, vector, *_ = indexed
     return Columns(
         key=seq,
         kind=kind,

@@ -10,7 +10,7 @@ SELECT m.seq, m.memory_type, m.updated_at, m.valid_from,
         ELSE coalesce(m.invalid_at, m.created_at) END,
     m.expires_at, m.trust, m.terms, m.marks, m.length, m.vector
 FROM memory m
-WHERE {covered} AND m.audience = %(audience)s AND m.changed > %(changed)s ORDER BY m.seq;
+WHERE {covered} AND m.audience = %(audience)s AND m.changed > %(changed)s;
 
 -- name: realm_keys
 SELECT m.seq FROM memory m WHERE {covered} AND m.audience = %(audience)s;

@@ -17,21 +17,22 @@ RETURNING version;
 
 -- name: memory_changed
 SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust,
-    terms, marks, length, vector
-FROM memory WHERE tenant_id = %(place)s AND audience = %(audience)s AND changed > %(version)s
-ORDER BY seq;
+    terms, marks, length, vector, changed
+FROM memory WHERE tenant_id = %(place)s AND audience = %(audience)s
+    AND (changed, seq) > (%(version)s, %(seq)s)
+ORDER BY changed, seq LIMIT %(limit)s;
 
 -- name: memory_keys
 SELECT seq FROM memory WHERE tenant_id = %(place)s AND audience = %(audience)s;
 
 -- name: message_changed
 SELECT m.seq, c.session_id, m.role, m.created_at, m.terms, m.marks, m.length,
-    m.vector
+    m.vector, m.changed
 FROM message m JOIN conversation c
     ON c.tenant_id = m.tenant_id AND c.audience = m.audience AND c.id = m.conversation
-WHERE m.tenant_id = %(place)s AND m.audience = %(audience)s AND m.changed > %(version)s
-    AND m.terms IS NOT NULL
-ORDER BY m.seq;
+WHERE m.tenant_id = %(place)s AND m.audience = %(audience)s
+    AND (m.changed, m.seq) > (%(version)s, %(seq)s) AND m.terms IS NOT NULL
+ORDER BY m.changed, m.seq LIMIT %(limit)s;
 
 -- name: message_keys
 SELECT seq FROM message WHERE tenant_id = %(place)s AND audience = %(audience)s;
