@@ -92,6 +92,15 @@ class MemoryCandidates(Protocol):
 
 
 @runtime_checkable
+class ReachableCandidates(Protocol):
+    """MemoryCandidates whose `candidates` take a `reach: Reach | None` too.
+
+    What is out of reach may be left out of the answer, and need not be read."""
+
+    takes_reach: bool
+
+
+@runtime_checkable
 class MemoryPages(Protocol):
     """Listing memories page by page."""
 

@@ -10,11 +10,17 @@ from datetime import datetime
 from muniment.context.guarded import TurnGuard
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, scope_query_owner
-from muniment.domain.query import MemoryMatch, MemoryQuery
+from muniment.domain.query import MemoryMatch, MemoryQuery, Reach
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.visibility import visible_to
-from muniment.ports import Candidate, MemoryCandidates, MemoryIndex, MemoryRepository
+from muniment.ports import (
+    Candidate,
+    MemoryCandidates,
+    MemoryIndex,
+    MemoryRepository,
+    ReachableCandidates,
+)
 
 RECALLED_TYPES = (
     MemoryType.FACT,
@@ -44,6 +50,7 @@ class Wanted:
     now: datetime
     min_trust: Trust
     limit: int
+    reach: Reach | None = None
 
 
 class Candidates:
@@ -132,6 +139,7 @@ def significant_terms(text: str) -> list[str]:
 async def _one_trip(
     memories: MemoryCandidates, wanted: Wanted, types: tuple[MemoryType, ...], guard: TurnGuard
 ) -> list[Candidate]:
+    bounded = {"reach": wanted.reach} if isinstance(memories, ReachableCandidates) else {}
     found = await guard.run(
         "recall candidates",
         lambda: memories.candidates(
@@ -146,6 +154,7 @@ async def _one_trip(
             as_of=wanted.as_of,
             min_trust=wanted.min_trust,
             limit=wanted.limit,
+            **bounded,
         ),
         (),
     )

@@ -90,6 +90,12 @@ def fused_score(memory: Memory, *, relevance: float, context: ScoringContext) ->
     return relevance * (raised * (1 + type_weight(memory, context.affinity)))
 
 
+def most_raised(context: ScoringContext) -> float:
+    """By how much all factors together may raise a relevance, at most."""
+    entity = context.anchor.weight if context.anchor.entity_ids else 0.0
+    return 4 * (1 + entity) * (1 + (context.affinity.weight if context.affinity.types else 0.0))
+
+
 def score_memory(memory: Memory, *, relevance: float, context: ScoringContext) -> ScoredMemory:
     """`memory` with its fused score."""
     score = fused_score(memory, relevance=relevance, context=context)

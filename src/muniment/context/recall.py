@@ -18,6 +18,7 @@ from muniment.context.ranking import (
     TypeAffinity,
     distinct,
     fused_score,
+    most_raised,
     rank_factors,
     rank_place,
     select,
@@ -27,6 +28,7 @@ from muniment.domain import checks
 from muniment.domain.clock import Clock, clock_of
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, can_address
+from muniment.domain.query import Reach
 from muniment.domain.trust import Trust
 from muniment.ports import (
     Candidate,
@@ -40,6 +42,7 @@ POLICY_BUDGET = -1
 """`max_tokens` of a recall that keeps to the policy's block budget."""
 
 _MOST_CHARACTERS = 20_000
+_SPARE = 3  # candidates beyond top_k that may say what another says
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +168,42 @@ class MemoryRecall:
         if not self._policy.enabled or top_k == 0 or not text:
             return ()
         scoring = self._scoring(request)
+        reach = Reach(top_k + _SPARE, most_raised(scoring))
         wanted = await self._wanted(request, text, top_k, guard)
-        found = await self._candidates.gather(wanted, guard)
+        near = await self._candidates.gather(replace(wanted, reach=reach), guard)
+        chosen, looked_at = self._chosen(near, scoring, request, top_k)
+        if looked_at >= reach.rows:  # what was out of reach may come next
+            every = await self._candidates.gather(wanted, guard)
+            chosen, _ = self._chosen(every, scoring, request, top_k)
+        if self._served is not None:
+            given = [each.memory for each in chosen]
+            self._served.note_served(request.owner.tenant_id, given)
+        return tuple(_explained(each, scoring) for each in chosen)
+
+    def _chosen(
+        self,
+        found: Iterable[Candidate],
+        scoring: ScoringContext,
+        request: RecallRequest,
+        top_k: int,
+    ) -> tuple[tuple[ScoredMemory, ...], int]:
+        """What is recalled of `found`, and how many were looked at for it."""
+        looked_at = 0
+
+        def each() -> Iterator[ScoredMemory]:
+            nonlocal looked_at
+            for looked_at, one in enumerate(_ranked(found, scoring), 1):  # noqa: B007
+                yield one
+
         budget = request.max_tokens
         chosen = select(
-            distinct(_ranked(found, scoring)),
+            distinct(each()),
             top_k=top_k,
             max_tokens=self._policy.block_tokens if budget == POLICY_BUDGET else budget,
             counter=self._counter,
             overflow=self._policy.block_overflow,
         )
-        if self._served is not None:
-            given = [each.memory for each in chosen]
-            self._served.note_served(request.owner.tenant_id, given)
-        return tuple(_explained(each, scoring) for each in chosen)
+        return chosen, looked_at
 
     def _scoring(self, request: RecallRequest) -> ScoringContext:
         return ScoringContext(

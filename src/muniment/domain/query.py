@@ -5,12 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from muniment.domain import checks
 from muniment.domain.memory import MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
+
+
+class Reach(NamedTuple):
+    """Which candidates can matter to a recall that looks at `rows` of them.
+
+    Whatever else counts multiplies a relevance by 1 to `factor`: one so small that it stays below
+    that of the `rows`-th is out of reach.
+    """
+
+    rows: int
+    factor: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muniment.domain.query import Reach
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters
 from muniment.evidence.explaining import Explain, Lanes, Places, Told
@@ -45,6 +46,18 @@ class Scored(NamedTuple):
     lanes: Mapping[str, float]
 
 
+class _Most(NamedTuple):
+    limit: int
+    reach: Reach | None
+
+    def of(self, ordered: Values) -> int:
+        """How many of relevances that descend are answered."""
+        if self.reach is None or len(ordered) <= self.reach.rows:
+            return min(self.limit, len(ordered))
+        near = ordered * self.reach.factor >= ordered[self.reach.rows - 1]
+        return min(self.limit, int(near.sum()))
+
+
 def score(
     corpora: Sequence[Corpus],
     question: Question | str,
@@ -58,9 +71,10 @@ def score(
     exclude_keys: Collection[int] = (),
     min_trust: int = 0,
     limit: int = 100,
+    reach: Reach | None = None,
     weights: Ranking = DEFAULT,
 ) -> list[Scored]:
-    """At most ``limit`` rows, best first; equals by corpus, then newest, then key.
+    """At most ``limit`` rows within ``reach``, best first; equals by corpus, then newest, then key.
 
     A row that shares no word with the question and has no embedding to compare is not found.
     ``session`` and ``exclude_keys`` concern messages only. Never raises for a question's content.
@@ -74,20 +88,21 @@ def score(
     found = gather(corpora, question, embedding=embedding, filters=filters)
     if not len(found):
         return []
+    most = _Most(limit, reach)
     if isinstance(weights, Weights):
-        return _by_weights(found, weights, limit)
+        return _by_weights(found, weights, most)
     if not found.has_messages():
-        return _by_weights(found, EVIDENCE, limit)
-    return _by_model(found, learned(meaning=found.has_meaning()).less(weights.without), limit)
+        return _by_weights(found, EVIDENCE, most)
+    return _by_model(found, learned(meaning=found.has_meaning()).less(weights.without), most)
 
 
-def _by_weights(found: Gathered, weights: Weights, limit: int) -> list[Scored]:
+def _by_weights(found: Gathered, weights: Weights, most: _Most) -> list[Scored]:
     lanes, by_lane = found.lanes(), weights.by_lane()
     total = sum((by_lane[name] * lanes[name] for name in LANES), np.zeros(len(found)))
-    return _ranked(found, _relevance(np.round(total, _DIGITS)), limit, lambda _places: {})
+    return _ranked(found, _relevance(np.round(total, _DIGITS)), most, lambda _places: {})
 
 
-def _by_model(found: Gathered, model: LinearModel, limit: int) -> list[Scored]:
+def _by_model(found: Gathered, model: LinearModel, most: _Most) -> list[Scored]:
     messages = found.are_messages
     added = model.totals(found.features(), messages)
     ahead = np.where(messages, 0.0, DISTILLED)
@@ -97,13 +112,14 @@ def _by_model(found: Gathered, model: LinearModel, limit: int) -> list[Scored]:
         lanes = model.by_lane(found.features(), messages, added) | {"learned:distilled": ahead}
         return {name: values[places] for name, values in lanes.items()}
 
-    return _ranked(found, _odds(total), limit, explain)
+    return _ranked(found, _odds(total), most, explain)
 
 
-def _ranked(found: Gathered, relevance: Values, limit: int, explain: Explain) -> list[Scored]:
-    pool = _best(relevance, limit)
+def _ranked(found: Gathered, relevance: Values, most: _Most, explain: Explain) -> list[Scored]:
+    pool = _best(relevance, most.limit)
     index, keys, arrival = (column[pool] for column in found.places())
-    order = np.lexsort((keys, -arrival, index, -relevance[pool]))[:limit]
+    order = np.lexsort((keys, -arrival, index, -relevance[pool]))
+    order = order[: most.of(relevance[pool[order]])]
     chosen = pool[order]
     told = Told(found.lanes(), chosen, explain)
     columns = (index[order].tolist(), keys[order].tolist(), relevance[chosen].tolist())

@@ -9,7 +9,7 @@ from datetime import datetime
 from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, owner_user
-from muniment.domain.query import MemoryMatch, MemoryQuery
+from muniment.domain.query import MemoryMatch, MemoryQuery, Reach
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.visibility import audiences, message_audience
@@ -33,6 +33,8 @@ _MOST_COMPARED = 1_000
 
 class InMemoryMemories:
     """The memory face: MemoryRepository, MemoryIndex, MemoryCandidates and FactStore."""
+
+    takes_reach = True
 
     def __init__(self, tables: Tables, embedder: RowEmbedder) -> None:
         self._tables = tables
@@ -120,6 +122,7 @@ class InMemoryMemories:
         as_of: datetime | None = None,
         min_trust: Trust | None = None,
         limit: int = 100,
+        reach: Reach | None = None,
     ) -> tuple[Candidate, ...]:
         """Recall's candidates, best first; empty `scopes` or `memory_types` match nothing."""
         spoken = self._message_key(owner, messages, session_id)
@@ -138,6 +141,7 @@ class InMemoryMemories:
                 exclude_keys=self._excluded(owner, exclude_message_ids),
                 min_trust=0 if min_trust is None else Trust(min_trust).rank,
                 limit=limit,
+                reach=reach,
                 weights=self._tables.ranking,
             )
             return self._hydrated(owner, keys, found, session_only=session is not None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
-from muniment.domain.query import MemoryMatch, MemoryQuery
+from muniment.domain.query import MemoryMatch, MemoryQuery, Reach
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.visibility import audiences
@@ -30,6 +30,8 @@ _LEAST_COMPARED = 100
 
 class PostgresMemories:
     """The memory face of a PostgreSQL store. Raises MemoryStoreError and InvalidEntryError."""
+
+    takes_reach = True
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -190,6 +192,7 @@ class PostgresMemories:
         as_of: datetime | None = None,
         min_trust: Trust | None = None,
         limit: int = 100,
+        reach: Reach | None = None,
         include_invalid: bool = False,
     ) -> tuple[Candidate, ...]:
         """Recall's candidates in one read; best first."""
@@ -221,6 +224,7 @@ class PostgresMemories:
                     exclude_keys=start.skipped,
                     min_trust=ask.trust,
                     limit=limit,
+                    reach=reach,
                     weights=self._core.ranking,
                 )
 

@@ -10,7 +10,7 @@ import apsw
 
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
-from muniment.domain.query import MemoryMatch, MemoryQuery
+from muniment.domain.query import MemoryMatch, MemoryQuery, Reach
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
 from muniment.domain.visibility import audiences
@@ -36,6 +36,8 @@ _LEAST_COMPARED = 100
 
 class SQLiteMemories:
     """The memory face of a SQLite store. Raises MemoryStoreError and InvalidEntryError."""
+
+    takes_reach = True
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -186,6 +188,7 @@ class SQLiteMemories:
         as_of: datetime | None = None,
         min_trust: Trust | None = None,
         limit: int = 100,
+        reach: Reach | None = None,
         include_invalid: bool = False,
     ) -> tuple[Candidate, ...]:
         """Recall's candidates in one read; best first."""
@@ -217,6 +220,7 @@ class SQLiteMemories:
                     exclude_keys=skip,
                     min_trust=ask.trust,
                     limit=limit,
+                    reach=reach,
                     weights=core.ranking,
                 )
             return hydrate(db, ask, [audience.key for audience in held], found)
