@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import apsw
@@ -48,14 +48,14 @@ class Batch(NamedTuple):
         entries: list[list[Any]] = []
         talks: list[dict[str, Any]] = []
         linked = False
-        for one in lines:
-            if isinstance(one, Incoming):
-                linked = linked or one.superseded_by is not None or bool(one.derived_from)
-                entries.append(_entry_row(one, number, begun, count))
-            else:
-                talks.append(talk_row(one, {"import": number, "begun": begun}))
-            if (len(entries) + len(talks)) % _LINES_BETWEEN_TURNS == 0:
-                time.sleep(0)
+        lines = iter(lines)
+        while some := list(islice(lines, _LINES_BETWEEN_TURNS)):
+            read = [one for one in some if isinstance(one, Incoming)]
+            entries += _entry_rows(read, number, begun, count)
+            fixed = {"import": number, "begun": begun}
+            talks += [talk_row(one, fixed) for one in some if not isinstance(one, Incoming)]
+            linked = linked or any(one.superseded_by or one.derived_from for one in read)
+            time.sleep(0)
         return cls(entries, talks, linked)
 
     @property
@@ -121,22 +121,32 @@ def _rows_at_once(count: int) -> str:
     return f"{head}VALUES {', '.join([row] * count)}"
 
 
-def _entry_row(entry: Incoming, number: int, begun: int, count: TokenEstimator) -> list[Any]:
-    """The values of `stage_memory`."""
+def _entry_rows(
+    entries: Sequence[Incoming], number: int, begun: int, count: TokenEstimator
+) -> list[list[Any]]:
+    """The values of `stage_memory` for each."""
+    # Step by step, not entry by entry: what a step works with stays near the processor.
+    indexed = [index_text(entry.memory.content) for entry in entries]
+    digests = [content_hash(entry.memory.content, entry.place.scope) for entry in entries]
+    return [
+        [number, entry.line, begun, digest, *index, count(entry.memory.content), *_columns(entry)]
+        for entry, index, digest in zip(entries, indexed, digests, strict=True)
+    ]
+
+
+def _columns(entry: Incoming) -> tuple[Any, ...]:
     memory, place, owner = entry.memory, entry.place, entry.place.owner
-    text, created = memory.content, micros(memory.created_at)
+    created = micros(memory.created_at)
     changed = created if memory.updated_at is memory.created_at else micros(memory.updated_at)
     expires, begins, ends = memory.expires_at, memory.valid_from, memory.invalid_at
     derived, said, things = entry.derived_from, memory.source_message_ids, memory.entity_ids
-    return [
-        number, entry.line, begun, entry.old_id, entry.superseded_by, place.audience,
-        content_hash(text, place.scope), count(text), *index_text(text),
-        dumps(derived) if derived else "[]",
+    return (
+        entry.old_id, entry.superseded_by, place.audience, dumps(derived) if derived else "[]",
         place.realm.session, memory.memory_id, place.scope, memory.memory_type,
         owner.tenant_id, owner.project_id, owner.user_id, owner.principal_id,
         owner.session_id, owner.run_id, memory.agent_id,
         dumps(memory.metadata) if memory.metadata else "{}", memory.importance, created, changed,
         expires and micros(expires), begins and micros(begins), ends and micros(ends),
         memory.source_session_id, dumps(said) if said else "[]", dumps(things) if things else "[]",
-        memory.trust.rank, memory.source, text, None,
-    ]  # fmt: skip
+        memory.trust.rank, memory.source, memory.content, None,
+    )  # fmt: skip

@@ -1,9 +1,9 @@
 -- name: stage_memory
-INSERT INTO staged (import, line, begun, old_id, link, audience_key, digest, tokens, terms, marks,
-    length, derived_from, realm_session, memory_id, scope, memory_type, tenant, project, user,
-    principal, session, run, agent, metadata, importance, created_at, updated_at, expires_at,
-    valid_from, invalid_at, source_session_id, source_message_ids, entity_ids, trust, source,
-    content, vector)
+INSERT INTO staged (import, line, begun, digest, terms, marks, length, tokens,
+    old_id, link, audience_key, derived_from, realm_session, memory_id, scope, memory_type,
+    tenant, project, user, principal, session, run, agent, metadata, importance, created_at,
+    updated_at, expires_at, valid_from, invalid_at, source_session_id, source_message_ids,
+    entity_ids, trust, source, content, vector)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: count_staged
