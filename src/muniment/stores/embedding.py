@@ -26,15 +26,12 @@ class RowEmbedder:
     ) -> None:
         self._embedder = embedder
         self._timeout = timeout_seconds
-
-    @property
-    def present(self) -> bool:
+        self.present = embedder is not None
         """There is an embedder to ask."""
-        return self._embedder is not None
 
     async def one(self, text: str) -> bytes | None:
         """The vector of one text."""
-        return None if self._embedder is None else (await self.many([text]))[0]
+        return (await self.many([text]))[0]
 
     async def many(self, texts: Sequence[str]) -> list[bytes | None]:
         """One answer a text, in order; a batch that fails leaves its texts without."""

@@ -93,7 +93,8 @@ class Entries(FileTransfers):
             metadata=metadata,
         )
         key = checked_entry(memory, self._common.limits.max_text_bytes)
-        vector = await self._embedder.one(memory.content)
+        embedder = self._embedder
+        vector = await embedder.one(memory.content) if embedder.present else None
         entry = entry_of(memory, scope if isinstance(scope, Scope) else None)
         await self._insert(realm, key, memory, vector)
         return entry

@@ -62,6 +62,15 @@ class ThreadCall(Call):
         """Until woken."""
         self._asleep.acquire()
 
+    def result(self) -> Any:
+        """The job's answer, or its failure raised, once the call is done."""
+        if self.error is None:
+            return self.answer
+        try:
+            raise self.error
+        finally:
+            self.error = None  # it holds this frame, which holds the call
+
     def wake(self) -> None:
         with contextlib.suppress(RuntimeError):  # it is awake
             self._asleep.release()

@@ -152,7 +152,7 @@ class Engine:
         A write that began is not undone by cancellation. One that `needs_log` does not begin
         where an audit log is configured and unfit: AuditError.
         """
-        writer = await self.open_async()
+        writer = self._writer or await self.open_async()
         if is_driven():
             return writer.run(job, needs_log=needs_log)
         return await Finished(writer.submit(job, needs_log=needs_log))

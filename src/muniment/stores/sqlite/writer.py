@@ -46,9 +46,7 @@ class Writer:
         """The answer of a job, which this thread may have to write with others'."""
         call = ThreadCall(job, apart=apart, needs_log=needs_log)
         self._see_through(call)
-        if call.error is not None:
-            raise call.error
-        answer: Answer = call.answer
+        answer: Answer = call.result()
         return answer
 
     def submit(
@@ -166,7 +164,7 @@ class Writer:
         try:
             execute("BEGIN IMMEDIATE")
             for call in batch:
-                self._attempt(call, alone=len(batch) == 1)
+                self._attempt(call)
             # One step of the interpreter: an interrupt finds it done and noted, or neither.
             self._committed.extend(map(execute, ("COMMIT",)))
         except Exception as error:
@@ -181,10 +179,10 @@ class Writer:
             self._outbox.settle(self._connection)
         self._release()
 
-    def _attempt(self, call: Call, *, alone: bool) -> None:
+    def _attempt(self, call: Call) -> None:
         """Run one job; its failure undoes what it did, in a transaction of others too."""
-        execute = self._connection.execute
-        if not alone:
+        execute, first = self._connection.execute, not self._answered
+        if not first:
             execute("SAVEPOINT job")
         try:
             call.answer = call.job(self._connection)
@@ -192,9 +190,9 @@ class Writer:
             call.fail(told(error))
             if not self._connection.in_transaction:
                 raise  # the file failed (a full disk, say): SQLite undid the whole transaction
-            execute("ROLLBACK; BEGIN" if alone else "ROLLBACK TO job; RELEASE job")
+            execute("ROLLBACK; BEGIN IMMEDIATE" if first else "ROLLBACK TO job; RELEASE job")
             return
-        if not alone:
+        if not first:
             execute("RELEASE job")
         self._answered.append(call)
 
