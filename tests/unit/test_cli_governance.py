@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -12,6 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
+import muniment
 from muniment import Scope, SQLiteStore
 from muniment.cli.app import run
 
@@ -180,6 +184,19 @@ def test_compacting_gives_space_back(stored: Call, tmp_path: Path) -> None:
     stored("erase", *ANA, "--yes")
     assert document(stored, "compact") == {"compacted": True}
     assert (tmp_path / "muniment.db").stat().st_size < size / 2
+
+
+def test_a_failure_on_a_damaged_log_is_one_line(audited: Call, tmp_path: Path) -> None:
+    (tmp_path / "audit.jsonl").write_bytes(b"rubbish")
+    for arguments in (("add", "Ana likes tea."), ("search", "tea")):
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, "-m", "muniment", *arguments, *ANA],
+            env={**os.environ, "PYTHONPATH": str(Path(muniment.__file__).parents[1])},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == (arguments[0] == "add")
+        assert [line[:10] for line in done.stderr.splitlines()] == ["muniment: "]
+        assert "the audit log is damaged" in done.stderr
 
 
 def test_what_search_and_recall_give_out_is_counted_alike(stored: Call) -> None:

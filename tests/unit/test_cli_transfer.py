@@ -90,6 +90,20 @@ def test_conversations_go_along_where_they_are_asked_for(stored: Call) -> None:
     assert [each["title"] for each in listed["sessions"]] == ["Tea"]
 
 
+def test_a_file_that_is_no_good_begins_no_store(
+    stored: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document(stored, "export", "ana.jsonl", *ANA)
+    whole = Path("ana.jsonl").read_bytes()
+    for bad in (b"rubbish", whole[:-30], whole.replace(b'"trust"', b'"thrust"')):
+        Path("bad.jsonl").write_bytes(bad)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(bad)))
+        for source in ("bad.jsonl", "-"):
+            code, _, err = stored("import", source, "--url", "sqlite:///new.db", *ANA)
+            assert (code, err.count("line")) == (2, 1)
+            assert not list(tmp_path.glob("new.db*"))
+
+
 def test_trust_is_kept_as_far_as_it_is_allowed(stored: Call) -> None:
     document(stored, "export", "ana.jsonl", *ANA)
     other = ("--url", "sqlite:///other.db", *ANA)

@@ -87,8 +87,10 @@ app.command(rich_help_panel=_RUN)(serving.serve)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     prepare_streams()
-    warn_in_words()
+    warnings = warn_in_words()
     code = run(arguments)
+    if code == DONE:
+        warnings.tell()
     sys.exit(code)
 
 

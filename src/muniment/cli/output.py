@@ -41,9 +41,29 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def warn_in_words() -> None:
-    """Have warnings of the library on standard error, each on a line that names us."""
-    logging.basicConfig(format="muniment: %(message)s", level=logging.WARNING, force=True)
+class HeldWarnings(logging.Handler):
+    """The library's warnings, held until a command is done: one that fails says one line."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hold one."""
+        self._lines.append(record.getMessage())
+
+    def tell(self) -> None:
+        """Put them on standard error, each on a line that names us, and hold none."""
+        for line in self._lines:
+            complain(line)
+        self._lines.clear()
+
+
+def warn_in_words() -> HeldWarnings:
+    """Have the library's warnings held, in the place of whatever was to be done with them."""
+    held = HeldWarnings()
+    logging.basicConfig(handlers=[held], level=logging.WARNING, force=True)
+    return held
 
 
 def print_json(document: Any) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
@@ -18,11 +19,13 @@ from muniment.cli.exits import BadInput
 from muniment.cli.identity import realm_of, realm_words
 from muniment.cli.output import console, counted, error_console, print_json, say
 from muniment.cli.progress import Advance, progress
-from muniment.cli.running import with_store
+from muniment.cli.running import configured_url, not_there_yet, with_store
 from muniment.cli.values import choice
+from muniment.domain.realm import realm_key
 from muniment.domain.trust import Trust
-from muniment.stores.transfer import ImportResult
+from muniment.stores.transfer import MAX_BYTES, ImportResult, intake
 from muniment.stores.transfer_files import new_file
+from muniment.stores.transfer_reading import check_lines
 
 if TYPE_CHECKING:
     from muniment.wiring import AsyncStore
@@ -129,20 +132,19 @@ def import_(
     """
     trust = choice("--max-trust", Trust, max_trust)
     realm = realm_of(tenant, user, agent, session)
+    taking: dict[str, Any] = {
+        "max_trust": trust, "rescope": rescope, "include_conversations": conversations,
+        "skip_duplicates": not keep_duplicates,
+    }  # fmt: skip
+    with _held(file) as held:
+        if not_there_yet(url or configured_url()):  # a file that is no good begins no store
+            check_lines(held, intake(realm_key(realm), **taking), now=datetime.now(UTC))
 
-    async def work(store: AsyncStore) -> ImportResult:
-        with _read(file, silent=as_json) as stream:
-            return await store.entries.import_stream(
-                realm,
-                stream,
-                max_trust=trust,
-                rescope=rescope,
-                skip_duplicates=not keep_duplicates,
-                include_conversations=conversations,
-            )
+        async def work(store: AsyncStore) -> ImportResult:
+            with _watched(held, silent=as_json) as stream:
+                return await store.entries.import_stream(realm, stream, **taking)
 
-    _require_file(file)
-    result = with_store(url, work, creates=True)
+        result = with_store(url, work, creates=True)
     if as_json:
         print_json(asdict(result))
         return
@@ -159,19 +161,24 @@ def import_(
         say(out, f"{dropped} dropped: to what is not in the file, or of another owner", indent=2)
 
 
-def _require_file(file: str) -> None:
-    if file != _STANDARD and not Path(file).is_file():
+@contextmanager
+def _held(file: str) -> Iterator[BinaryIO]:
+    """What can be read twice: the file, or what comes by standard input, one byte beyond the
+    limit at the most."""
+    if file == _STANDARD:
+        yield io.BytesIO(sys.stdin.buffer.read(MAX_BYTES + 1))
+        return
+    if not Path(file).is_file():
         raise BadInput("FILE: is not there, or is no file")
+    with Path(file).open("rb") as stream:
+        yield stream
 
 
 @contextmanager
-def _read(file: str, *, silent: bool) -> Iterator[BinaryIO]:
-    if file == _STANDARD:
-        yield cast(BinaryIO, sys.stdin.buffer)
-        return
-    path = Path(file)
-    size = path.stat().st_size
-    with path.open("rb") as stream, progress("Importing", total=size, silent=silent) as seen:
+def _watched(stream: BinaryIO, *, silent: bool) -> Iterator[BinaryIO]:
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    with progress("Importing", total=size, silent=silent) as seen:
         yield cast(BinaryIO, _Watched(stream, seen))
 
 

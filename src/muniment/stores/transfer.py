@@ -71,11 +71,11 @@ def intake(
     *,
     max_trust: Trust | str,
     rescope: bool,
-    skip_duplicates: bool,
-    shared: bool,
+    skip_duplicates: bool = True,
+    shared: bool = False,
     include_conversations: bool = False,
-    max_entries: int,
-    max_bytes: int,
+    max_entries: int = MAX_ENTRIES,
+    max_bytes: int = MAX_BYTES,
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> Intake:
     """The options of an import, checked: InvalidEntryError names the one that does not fit."""

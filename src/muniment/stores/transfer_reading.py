@@ -93,6 +93,12 @@ def read_lines(
         raise refused(number + 1, "is missing: the header counts more lines")
 
 
+def check_lines(stream: BinaryIO, taking: Intake, *, now: datetime) -> None:
+    """Read a file to its end and keep nothing; InvalidEntryError as `read_lines` raises it."""
+    for _ in read_lines(stream, taking, now=now):
+        pass
+
+
 def _one(
     number: int, line: bytes, given: dict[str, Any], reader: _Reader, talk: Talk | None
 ) -> Incoming | Talk | Said:
