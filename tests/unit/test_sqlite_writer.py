@@ -175,6 +175,10 @@ def test_an_interrupted_leader_loses_its_own_job_alone(
     writer.close()
 
 
+def _fail(db: apsw.Connection) -> str:
+    return _put(db, str(1 // 0))
+
+
 class _InterruptAt:
     """A trace that interrupts its thread before the given line of the files, counted from 0.
 
@@ -212,15 +216,19 @@ def _interrupted(trace: _InterruptAt, call: Callable[[], str]) -> str | None:
 def _one_round(
     writer: Writer, trace: _InterruptAt, job: Callable[[str], Callable[[apsw.Connection], str]]
 ) -> tuple[str | None, list[Future[str]]]:
-    """One thread that is interrupted somewhere leads three jobs; its answer, and theirs."""
+    """One thread that is interrupted somewhere leads the jobs of others, one of which fails; its
+    answer, and theirs."""
     name = f"own {trace.left}"
     with ThreadPoolExecutor(1) as threads, pytest.MonkeyPatch.context() as patched:
         with _parking(patched) as parked, _led_by_another(writer):
             own = threads.submit(_interrupted, trace, lambda: writer.run(job(name)))
             own.add_done_callback(lambda _: parked.release())
             assert parked.acquire(timeout=30)
-            others = [writer.submit(job(f"{name} {n}")) for n in range(3)]
-        return own.result(30), others
+            first, failing, last = (
+                writer.submit(each) for each in (job(f"{name} 0"), _fail, job(f"{name} 1"))
+            )
+        assert isinstance(failing.exception(30), ZeroDivisionError)
+        return own.result(30), [first, last]
 
 
 @pytest.mark.parametrize("audited", [False, True])

@@ -226,5 +226,5 @@ class Writer:
             self._connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         with self._gate:
             for call in self._queue:
-                if call.done:
-                    call.wake()
+                if call.done or call.error is not None:
+                    call.finish()
