@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from muniment import MemoryOwner, MemoryQuery, open_memory
 from muniment.cli.app import run
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.stores.sqlite import AsyncSQLiteStore
 from muniment.testing.doubles import ManualClock
+from tests.doubles.app import url_of
 
 SHARED = ConversationIdentity("DEFAULT", "DEFAULT_USER", "s1", "DEFAULT_USER")
 ANA = ConversationIdentity("DEFAULT", "ana", "s1", "ana")
@@ -57,6 +60,44 @@ def test_a_session_of_the_shared_identity_becomes_a_users(
     assert _contents(path, ANA) == (contents, "about tea", True)
     assert _contents(path, SHARED) == ([], None, False)
     assert run(["sessions", "assign", "s1", "--to", "ana", "--yes", *url]) == 1
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_what_was_noted_in_the_session_goes_along_and_nothing_else(
+    tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUNIMENT_EMBEDDER", "none")
+    url = url_of(store, tmp_path)
+    shared, hers, bos = (
+        MemoryOwner("DEFAULT", user_id=user, session_id="s1") for user in ("DEFAULT_USER", "a", "b")
+    )
+
+    async def prepared() -> None:
+        async with open_memory(url) as memory:
+            for session in ("s1", "s2"):
+                talk = ConversationIdentity("DEFAULT", None, session, "DEFAULT_USER")
+                await memory.conversations.create(talk)
+                caller = replace(shared, session_id=session)
+                old = await memory.remember(caller, f"tea in {session}", scope="session")
+                await memory.remember(
+                    caller, f"milk in {session}", scope="session", replaces=old.memory_id
+                )
+            await memory.remember(shared, "of the user")
+
+    async def seen(owner: MemoryOwner) -> tuple[list[str], list[str]]:
+        async with open_memory(url) as memory:
+            now = await memory.store.memories.page(MemoryQuery(owner))
+            (milk,) = [each for each in now if each.content.startswith("milk")] or [None]
+            past = await memory.history(owner, milk.memory_id) if milk else ()
+            return sorted(each.content for each in now), [each.content for each in past]
+
+    asyncio.run(prepared())
+    assert run(["sessions", "assign", "s1", "--to", "a", "--yes", "--url", url]) == 0
+    assert asyncio.run(seen(hers)) == (["milk in s1"], ["tea in s1", "milk in s1"])
+    assert asyncio.run(seen(bos)) == ([], [])
+    assert asyncio.run(seen(shared)) == (["of the user"], [])
+    other = replace(shared, session_id="s2")
+    assert asyncio.run(seen(other))[0] == ["milk in s2", "of the user"]
 
 
 def test_a_session_that_the_user_has_already_is_not_mixed_with_another(tmp_path: Path) -> None:

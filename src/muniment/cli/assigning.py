@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,10 @@ from muniment.cli.identity import conversation_of
 from muniment.cli.output import console, print_json, say
 from muniment.cli.running import with_memory
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
+from muniment.domain.memory import MemoryType
+from muniment.domain.owner import MemoryOwner
+from muniment.domain.query import MemoryQuery
+from muniment.domain.scope import MemoryScope
 
 if TYPE_CHECKING:
     from muniment.wiring import OpenMemory
@@ -32,8 +37,8 @@ def assign(
 ) -> None:
     """Give a session to another user, by default one of the shared identity.
 
-    Its messages keep their ids, times and order. What was noted in the session alone does not go
-    along, and its summary is made anew. With an audit log both sides are recorded. A run that was
+    Its messages keep their ids, times and order. What was noted in the session alone goes along,
+    and its summary is made anew. With an audit log both sides are recorded. A run that was
     interrupted goes on when it is repeated.
     """
     old, new = conversation_of(tenant, user, session), conversation_of(tenant, to, session)
@@ -61,8 +66,25 @@ async def _assigned(
     title = await conversations.get_title(old)
     if title is not None:
         await conversations.set_generated_title(new, title=title)
+    await _move_notes(memory, old, new)
     await conversations.delete(old)
     return messages
+
+
+async def _move_notes(
+    memory: OpenMemory, old: ConversationIdentity, new: ConversationIdentity
+) -> None:
+    """Store the session's own memories as the new owner's, under their ids; where they were
+    derived from stays behind, since that may be the old owner's alone."""
+    given = MemoryOwner(old.tenant_id, user_id=old.user_id, session_id=old.session_id)
+    query = MemoryQuery(given, scopes=(MemoryScope.SESSION,), include_invalid=True, limit=_PAGE)
+    memories, after = memory.store.memories, None
+    while page := await memories.page(query, after=after):
+        for note in page:
+            if note.memory_type is not MemoryType.SUMMARY:
+                owner = replace(note.owner, user_id=new.user_id, principal_id=new.principal_id)
+                await memories.save(replace(note, owner=owner, derived_from=()))
+        after = (page[-1].created_at, page[-1].memory_id)
 
 
 async def _first(memory: OpenMemory, identity: ConversationIdentity) -> str | None:
