@@ -139,8 +139,8 @@ async def _agent(
 
 
 def _add_routes(app: FastAPI) -> None:
+    app.router.routes.extend(completions.router.routes)  # not included: that is matched slowly
     app.include_router(health.router)
-    app.include_router(completions.router)
     app.include_router(agent.router)
     app.include_router(sessions_of("chat"))
     app.include_router(sessions_of("agent"))

@@ -188,13 +188,17 @@ async def identified(
 ) -> Caller:
     """The caller of a request, in the tenant that it names."""
     token = None if credentials is None else credentials.credentials
-    identity = await request.app.state.authenticator.identify(token)
+    return await caller_of(request.app.state.authenticator, token, tenant)
+
+
+async def caller_of(authenticator: Authenticator, token: str | None, tenant: str) -> Caller:
+    """Who a request's token says that asks, in the tenant that it names."""
+    identity = await authenticator.identify(token)
     try:
         wanted = checks.identifier("tenant", tenant)
     except ValueError:
         wanted = ""
-    caller: Caller = identity.in_tenant(wanted)
-    return caller
+    return identity.in_tenant(wanted)
 
 
 def of_role(needed: Role) -> Callable[[Caller], Coroutine[Any, Any, Caller]]:

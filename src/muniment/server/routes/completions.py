@@ -9,7 +9,6 @@ from fastapi import APIRouter, Header
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from muniment.server.bodies import StrictRoute
 from muniment.server.completions.answering import DONE, Stream, event, whole
 from muniment.server.completions.exchange import Exchange
 from muniment.server.completions.opening import CHAT, Asked, Repeated, opened
@@ -18,16 +17,21 @@ from muniment.server.completions.request import CompletionRequest, checked_key, 
 from muniment.server.event_stream import EventStream
 from muniment.server.identity import Reader
 from muniment.server.problems import Problem
+from muniment.server.routes.direct import (
+    KEY_HEADER,
+    LONGEST_KEY,
+    LONGEST_SESSION,
+    SESSION_HEADER,
+    DirectRoute,
+)
 from muniment.server.routes.documented import ITEM, problems
 from muniment.server.services import Services, Serving
 from muniment.server.upstream import ChatModel
 
-router = APIRouter(route_class=StrictRoute, prefix="/v1/chat", tags=["completions"])
+router = APIRouter(prefix="/v1/chat", tags=["completions"], route_class=DirectRoute)
 
-SESSION_HEADER = "Muniment-Session-Id"
-
-SessionHeader = Annotated[str | None, Header(alias=SESSION_HEADER, max_length=256)]
-KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
+SessionHeader = Annotated[str | None, Header(alias=SESSION_HEADER, max_length=LONGEST_SESSION)]
+KeyHeader = Annotated[str | None, Header(alias=KEY_HEADER, max_length=LONGEST_KEY)]
 
 
 class CompletionAnswer(BaseModel):
