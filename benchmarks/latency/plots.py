@@ -11,6 +11,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+_LINES = (
+    ("p50", "median", "o"),
+    ("cpu", "processor time, median", "s"),
+    ("least", "fastest", "."),
+)
+
 
 def draw(folder: Path) -> list[Path]:
     """One PNG for each series of the figures in ``folder``; none where there is no series."""
@@ -23,11 +29,12 @@ def draw(folder: Path) -> list[Path]:
     drawn = []
     for name, points in _series(written["figures"]).items():
         figure, axes = pyplot.subplots(figsize=(6, 4))
-        sizes = [point["size"] for point in points]
-        axes.plot(sizes, [point["p50"] for point in points], marker="o", label="median")
-        axes.plot(sizes, [point["least"] for point in points], marker=".", label="fastest")
-        axes.set(xlabel=name, ylabel="recall, ms", title=f"Recall by {name}", ylim=(0, None))
-        axes.set_xscale("symlog")
+        places = range(len(points))  # sizes grow by steps: each step is as wide as the next
+        for key, label, marker in _LINES:
+            axes.plot(places, [point[key] for point in points], marker=marker, label=label)
+        axes.set_xticks(places, [f"{point['size']:,}" for point in points])
+        call = points[0]["call"]
+        axes.set(xlabel=name, ylabel=f"{call}, ms", title=f"{call} by {name}", ylim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend()
         drawn.append(folder / f"growth-{name.replace(' ', '-')}.png")

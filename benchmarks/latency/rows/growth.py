@@ -1,4 +1,5 @@
-"""How recall's cost grows: with one's own rows, others' rows, tenants, and sessions."""
+"""How recall's cost grows: with one's own rows, others' rows, tenants and sessions; and a turn's
+with the history of its conversation."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ _OWN_ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 _FOREIGN_ROWS = (0, 3_000, 10_000, 30_000)
 _TENANTS = (10, 500, 5_000)
 _SESSIONS = (1, 10, 100, 1_000)
+_HISTORY = (12, 100, 1_000, 10_000)
 _OWN, _A_TENANT, _SPREAD = 1_000, 10, 5_000
 _MOST_SLOWER = 1.2
+_MOST_QUICKLY = 3_000
 
 Fill = Callable[[OpenMemory], Awaitable[None]]
 
@@ -28,8 +31,9 @@ async def measure(run: Run) -> list[Figure]:
     foreign = await _series(run, "foreign rows", _FOREIGN_ROWS, _beside)
     tenants = await _series(run, "tenants", _TENANTS, _among)
     sessions = await _series(run, "sessions", _SESSIONS, _spread)
+    history = await _series(run, "messages of history", _HISTORY, _told, call="build")
     flat = [_flat("foreign rows", foreign), _flat("tenants", tenants)]
-    return [*own, *foreign, *tenants, *sessions, *flat]
+    return [*own, *foreign, *tenants, *sessions, *history, *flat]
 
 
 def _flat(name: str, series: Sequence[Figure]) -> Figure:
@@ -40,23 +44,25 @@ def _flat(name: str, series: Sequence[Figure]) -> Figure:
 
 
 async def _series(
-    run: Run, name: str, sizes: Sequence[int], fill: Callable[[int], Fill]
+    run: Run, name: str, sizes: Sequence[int], fill: Callable[[int], Fill], *, call: str = "recall"
 ) -> list[Figure]:
     found = []
-    for size in sizes:
-        scaled = run.size(size) if size > _OWN else size
-        timing = await _recalled(run, f"{name}-{size}", fill(scaled))
-        detail = {"series": name, "size": scaled, **asdict(timing)}
-        found.append(Figure(f"growth, {name}", f"{US}, {scaled:,}", timing.p50, detail=detail))
+    for size in (one for one in sizes if not run.quick or one <= _MOST_QUICKLY):
+        timing = await _timed(run, f"{name}-{size}", fill(size), call)
+        detail = {"series": name, "size": size, "call": call, **asdict(timing)}
+        note = f"fastest {timing.least:.2f}, processor {timing.cpu:.2f}"
+        system = f"{US}, {size:,}"
+        found.append(Figure(f"growth, {name}", system, timing.p50, note=note, detail=detail))
     return found
 
 
-async def _recalled(run: Run, name: str, fill: Fill) -> Timing:
-    questions, owner = Texts(99).questions(run.calls), owner_in("acme")
+async def _timed(run: Run, name: str, fill: Fill, call: str) -> Timing:
+    questions, owner = Texts(99).questions(run.calls), owner_in("acme", "s0")
     async with open_memory(url_of(run.place(name)), embedder=StubEmbedder()) as memory:
         await fill(memory)
+        asked = memory.recall if call == "recall" else memory.context
         return await timed_async(
-            lambda call: memory.recall(owner, questions[call % len(questions)]), run.calls
+            lambda number: asked(owner, questions[number % len(questions)]), run.calls
         )
 
 
@@ -84,3 +90,7 @@ def _among(tenants: int) -> Fill:
 
 def _spread(sessions: int) -> Fill:
     return lambda memory: add_messages(memory, "acme", _SPREAD, a_session=_SPREAD // sessions)
+
+
+def _told(messages: int) -> Fill:
+    return lambda memory: add_messages(memory, "acme", messages, a_session=messages)

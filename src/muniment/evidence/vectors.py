@@ -29,7 +29,9 @@ def unpack_vector(stored: bytes) -> Floats:
 
 def unit(values: Sequence[float]) -> Floats:
     """``values`` as floats of unit length; what is not finite counts as zero."""
-    vector = np.nan_to_num(np.asarray(values, dtype=np.float64), posinf=0.0, neginf=0.0)
+    vector = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(vector).all():
+        vector = np.nan_to_num(vector, posinf=0.0, neginf=0.0)
     length = float(np.sqrt(vector @ vector))
     return (vector / length if length else vector).astype(np.float32)
 
