@@ -34,7 +34,12 @@ def draw(folder: Path) -> list[Path]:
             axes.plot(places, [point[key] for point in points], marker=marker, label=label)
         axes.set_xticks(places, [f"{point['size']:,}" for point in points])
         call = points[0]["call"]
-        axes.set(xlabel=name, ylabel=f"{call}, ms", title=f"{call} by {name}", ylim=(0, None))
+        axes.set(
+            xlabel=name,
+            ylabel=f"{call}, ms",
+            title=f"{call.capitalize()} by {name}",
+            ylim=(0, None),
+        )
         axes.grid(alpha=0.3)
         axes.legend()
         drawn.append(folder / f"growth-{name.replace(' ', '-')}.png")

@@ -19,13 +19,15 @@ class Told:
     """The lanes of all candidates that were ranked, and what the ranking itself tells of those
     ``chosen``. Nothing in it changes when the corpora do."""
 
-    def __init__(self, lanes: Mapping[str, Values], chosen: Places, explain: Explain) -> None:
+    def __init__(
+        self, lanes: Callable[[], dict[str, Values]], chosen: Places, explain: Explain
+    ) -> None:
         self._lanes, self._chosen, self._explain = lanes, chosen, explain
 
     @cached_property
     def columns(self) -> dict[str, list[float]]:
         """By name, a number for each of the chosen."""
-        lanes = {name: values[self._chosen] for name, values in self._lanes.items()}
+        lanes = {name: values[self._chosen] for name, values in self._lanes().items()}
         every = lanes | self._explain(self._chosen)
         return {name: values.tolist() for name, values in every.items()}
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters, Mask
 from muniment.evidence.features import Asked, Block, features
-from muniment.evidence.lanes import lanes_of
 from muniment.evidence.lookup import Lookup, look_up
 from muniment.evidence.query import Question
 from muniment.evidence.things import Things, look_for_things
@@ -40,7 +39,7 @@ class Gathered:
         spans: Sequence[Span] = (),
     ) -> None:
         self.chosen = tuple(chosen)
-        self._asked = Asked(question, spans, self.has_meaning())
+        self.asked = Asked(question, spans, self.has_meaning())
         self._idf = idf
 
     def __len__(self) -> int:
@@ -60,16 +59,13 @@ class Gathered:
         return np.concatenate([part.are_messages() for part in self.chosen])
 
     @cached_property
-    def _view(self) -> View:
+    def view(self) -> View:
+        """The candidates with the messages around them; it does not change when the corpora do."""
         return View(self.chosen, Rarities(self._idf), Scale.of(self.chosen))
-
-    def lanes(self) -> dict[str, Values]:
-        """Every lane (see :mod:`muniment.evidence.lanes`), and ``cosine`` as it is."""
-        return lanes_of(self._view, asks_when=self._asked.question.asks_when)
 
     def features(self) -> Iterator[Block]:
         """Every feature there is for this question (see :mod:`muniment.evidence.features`)."""
-        return features(self._view, self._asked)
+        return features(self.view, self.asked)
 
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Each candidate's corpus, key there, and arrival order there."""

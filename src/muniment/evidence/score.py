@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ from muniment.domain.query import Reach
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.eligibility import Filters
 from muniment.evidence.explaining import Explain, Lanes, Places, Told
+from muniment.evidence.features import features
 from muniment.evidence.gathering import Gathered, gather
-from muniment.evidence.lanes import spread
+from muniment.evidence.lanes import lanes_of, spread
 from muniment.evidence.model import LinearModel, learned
 from muniment.evidence.query import Question, analyze
 from muniment.evidence.view import Values
@@ -97,22 +99,27 @@ def score(
 
 
 def _by_weights(found: Gathered, weights: Weights, most: _Most) -> list[Scored]:
-    lanes, by_lane = found.lanes(), weights.by_lane()
+    lanes, by_lane = _lanes(found)(), weights.by_lane()
     total = sum((by_lane[name] * lanes[name] for name in LANES), np.zeros(len(found)))
     return _ranked(found, _relevance(np.round(total, _DIGITS)), most, lambda _places: {})
 
 
 def _by_model(found: Gathered, model: LinearModel, most: _Most) -> list[Scored]:
     messages = found.are_messages
-    added = model.totals(found.features(), messages)
+    view, asked = found.view, found.asked  # and not the corpora, which would be held on to
+    added = model.totals(features(view, asked), messages)
     ahead = np.where(messages, 0.0, DISTILLED)
     total = np.round(added + ahead, _DIGITS)
 
     def explain(places: Places) -> dict[str, Values]:
-        lanes = model.by_lane(found.features(), messages, added) | {"learned:distilled": ahead}
+        lanes = model.by_lane(features(view, asked), messages, added) | {"learned:distilled": ahead}
         return {name: values[places] for name, values in lanes.items()}
 
     return _ranked(found, _odds(total), most, explain)
+
+
+def _lanes(found: Gathered) -> Callable[[], dict[str, Values]]:
+    return partial(lanes_of, found.view, asks_when=found.asked.question.asks_when)
 
 
 def _ranked(found: Gathered, relevance: Values, most: _Most, explain: Explain) -> list[Scored]:
@@ -121,7 +128,7 @@ def _ranked(found: Gathered, relevance: Values, most: _Most, explain: Explain) -
     order = np.lexsort((keys, -arrival, index, -relevance[pool]))
     order = order[: most.of(relevance[pool[order]])]
     chosen = pool[order]
-    told = Told(found.lanes(), chosen, explain)
+    told = Told(_lanes(found), chosen, explain)
     columns = (index[order].tolist(), keys[order].tolist(), relevance[chosen].tolist())
     return [
         Scored(corpus, key, share, Lanes(told, place))
