@@ -26,9 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", nargs="+", default=list(ROWS), choices=ROWS)
     parser.add_argument("--calls", type=int, default=60, help="calls that are timed, a figure")
-    parser.add_argument(
-        "--quick", action="store_true", help="a twentieth of the rows"
-    )
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the rows")
     parser.add_argument("--no-peers", action="store_true", help="this package alone")
     parser.add_argument("--synchronous", default="FULL", help="SQLite's level, for durable writes")
     parser.add_argument("--out", type=Path, help="a folder for latency.json and the plots")
