@@ -40,8 +40,7 @@ class Call:
 
     def finish(self) -> None:
         """The job is made and durable, or failed: let go of whoever waits."""
-        self.done = True
-        self.wake()
+        raise NotImplementedError
 
     def wake(self) -> None:
         """Have somebody look at the call: it is done, or its turn has come."""
@@ -51,16 +50,24 @@ class Call:
 class ThreadCall(Call):
     """A call whose thread waits, and can write itself."""
 
-    __slots__ = ("_asleep",)
+    __slots__ = ("_asleep", "_waits")
 
     def __init__(self, job: Job[Any], *, apart: bool = False, needs_log: bool = False) -> None:
         super().__init__(job, apart, needs_log)
         self._asleep = threading.Lock()
         self._asleep.acquire()
+        self._waits = False
 
     def wait(self) -> None:
         """Until woken."""
-        self._asleep.acquire()
+        self._waits = True
+        if not self.done:  # `finish` looks in the other order, so that one of both sees it
+            self._asleep.acquire()
+
+    def finish(self) -> None:
+        self.done = True
+        if self._waits:
+            self.wake()
 
     def result(self) -> Any:
         """The job's answer, or its failure raised, once the call is done."""
