@@ -174,7 +174,13 @@ def tool_call(name: str, arguments: object, *, call_id: str = "call_1") -> Reply
         call = {"id": call_id, "type": "function", "function": function}
         body["choices"][0]["message"]["tool_calls"] = [call]
         body["choices"][0]["finish_reason"] = "tool_calls"
-        await exchange.send_json(200, body)
+        if not exchange.request.body.get("stream"):
+            await exchange.send_json(200, body)
+            return
+        (choice,) = body["choices"]
+        choice["delta"] = {**choice.pop("message"), "tool_calls": [{"index": 0, **call}]}
+        events = b"data: " + json.dumps(body).encode() + b"\n\ndata: [DONE]\n\n"
+        await exchange.send(200, events, kind="text/event-stream")
 
     return reply
 

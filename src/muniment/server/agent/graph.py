@@ -11,6 +11,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from muniment.server.agent.asking import Tell
+from muniment.server.agent.asking import asked as asked_of
 from muniment.server.agent.tools import Tools
 from muniment.server.upstream import ChatModel, Message, first_choice
 
@@ -38,8 +40,10 @@ def graph_of(
     model: ChatModel,
     tools: Callable[[dict[str, Any]], Tools],
     checkpointer: BaseCheckpointSaver[Any] | None,
+    tell: Tell | None = None,
 ) -> Compiled:
-    """A graph whose steps `checkpointer` keeps; `tools` gives the tools of what was asked."""
+    """A graph whose steps `checkpointer` keeps; `tools` gives the tools of what was asked, and
+    `tell` takes the model's text as it comes."""
 
     async def ask(state: Run) -> dict[str, Any]:
         asked = json.loads(state["asked"])
@@ -47,7 +51,8 @@ def graph_of(
         definitions = tools(asked).definitions
         if definitions:
             options["tools"] = definitions
-        reply = await model.complete([json.loads(each) for each in state["messages"]], options)
+        messages = [json.loads(each) for each in state["messages"]]
+        reply = await asked_of(model, messages, options, tell)
         message = {"role": "assistant", **first_choice(reply)["message"]}
         return {"messages": [json.dumps(message)], "reply": json.dumps(reply)}
 

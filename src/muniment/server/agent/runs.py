@@ -12,6 +12,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphRecursionError
 
 from muniment.domain.conversation import ConversationIdentity
+from muniment.server.agent.asking import Tell
 from muniment.server.agent.checkpoints import Saver, forget, saver_for, thread_of
 from muniment.server.agent.graph import MOST_STEPS, Compiled, Run, graph_of, run_of
 from muniment.server.agent.tools import Tools
@@ -44,11 +45,19 @@ class AgentRuns:
         self._saver = saver
         self._tools = tuple(tools)
 
-    async def begin(self, exchange: Exchange, caller: Caller, asked: dict[str, Any]) -> Message:
-        """Run to the answer. A run of the same id goes on where it stopped. Problem where it
-        cannot be finished now: it can be resumed where its question is stored."""
+    async def begin(
+        self,
+        exchange: Exchange,
+        caller: Caller,
+        asked: dict[str, Any],
+        tell: Tell | None = None,
+    ) -> Message:
+        """Run to the answer, whose text `tell` takes as it comes. A run of the same id goes on
+        where it stopped. Problem where it cannot be finished now: it can be resumed where its
+        question is stored."""
         config = self._config(exchange.identity, exchange.run_id or "")
-        graph = self._graph(caller, exchange.identity.session_id, kept=exchange.stored)
+        session_id = exchange.identity.session_id
+        graph = self._graph(caller, session_id, kept=exchange.stored, tell=tell)
         known = exchange.stored and (await graph.aget_state(config)).values
         state = run_of(exchange.prompt, asked)
         return await self._finished(exchange, graph, None if known else state, config)
@@ -99,14 +108,16 @@ class AgentRuns:
         kept = await runs.finish(exchange.keep(answer))
         return {**reply, **kept.fields()}
 
-    def _graph(self, caller: Caller, session_id: str, *, kept: bool) -> Compiled:
+    def _graph(
+        self, caller: Caller, session_id: str, *, kept: bool, tell: Tell | None = None
+    ) -> Compiled:
         def tools(asked: dict[str, Any]) -> Tools:
             if not asked["memory"]:
                 return Tools(self._tools, None)
             owner = caller.owner(session_id, asked["project_id"])
             return Tools(self._tools, self._memory.agent_tools(owner))
 
-        return graph_of(self._model, tools, self._saver if kept else None)
+        return graph_of(self._model, tools, self._saver if kept else None, tell)
 
     @staticmethod
     def _config(identity: ConversationIdentity, run_id: str) -> Any:

@@ -98,7 +98,7 @@ class Stream:
             raise
         except Exception as error:
             await runs.finish(self.exchange.keep(self._answer(partial=True)))
-            await self._put(_failure(error if isinstance(error, Problem) else _failed()))
+            await self._put(failure(error if isinstance(error, Problem) else interrupted()))
         else:
             kept = await runs.finish(self.exchange.keep(self._answer(partial=False)))
             self._held[-1] = {**self._held[-1], **kept.fields()}
@@ -156,7 +156,8 @@ def event(value: Chunk) -> bytes:
     return f"data: {json.dumps(value)}\n\n".encode()
 
 
-def _failure(problem: Problem) -> bytes:
+def failure(problem: Problem) -> bytes:
+    """The event that ends a stream which broke off."""
     error = {"message": problem.detail, "type": problem.code, "code": problem.status}
     return event({"error": error})
 
@@ -172,5 +173,6 @@ def _last_chunk() -> Chunk:
     }
 
 
-def _failed() -> Problem:
+def interrupted() -> Problem:
+    """What a stream that broke off for no reason of its own says."""
     return Problem(502, "interrupted", "the answer was interrupted")

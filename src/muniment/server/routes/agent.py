@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from muniment.domain import checks
 from muniment.ports import KeyedRequest
 from muniment.server.bodies import StrictRoute
+from muniment.server.completions.answering import DONE, event, failure, interrupted
 from muniment.server.completions.exchange import Exchange
 from muniment.server.completions.lease import SessionLease
 from muniment.server.completions.opening import AGENT, Asked, Repeated, opened
 from muniment.server.completions.prompt import history
-from muniment.server.completions.repeating import told_again
+from muniment.server.completions.repeating import as_chunks, told_again
 from muniment.server.completions.request import CompletionRequest, checked_key, chosen_session
 from muniment.server.identity import Caller, Reader
-from muniment.server.problems import Problem, not_found
+from muniment.server.problems import Problem, not_found, problem_of
 from muniment.server.routes.completions import (
     CompletionAnswer,
     KeyHeader,
@@ -29,8 +32,10 @@ from muniment.server.routes.completions import (
 from muniment.server.routes.documented import ITEM, problems
 from muniment.server.routes.sessions import required
 from muniment.server.services import Services, Serving
+from muniment.server.upstream import Message
 
 if TYPE_CHECKING:
+    from muniment.server.agent.asking import Tell
     from muniment.server.agent.runs import AgentRuns, Started
 
 router = APIRouter(route_class=StrictRoute, prefix="/v1/agent", tags=["agent"])
@@ -74,7 +79,9 @@ async def agent_completion(
         "memory": request.memory == "full",
         "options": request.options(),
     }
-    return await _told(found, runs.begin(found, caller, begun), streamed=bool(request.stream))
+    if request.stream:
+        return await _told_as_it_comes(found, lambda tell: runs.begin(found, caller, begun, tell))
+    return await _told(found, runs.begin(found, caller, begun))
 
 
 @router.post(
@@ -93,7 +100,7 @@ async def resume(services: Serving, caller: Reader, run_id: RunId) -> Response:
     if answered is not None:
         return again(await told_again(services, answered), streamed=False)
     exchange = await _reopened(services, caller, started, wanted)
-    return await _told(exchange, runs.resume(exchange, caller), streamed=False)
+    return await _told(exchange, runs.resume(exchange, caller))
 
 
 def _required_runs(services: Services) -> AgentRuns:
@@ -143,14 +150,52 @@ async def _reopened(services: Services, caller: Caller, started: Started, run_id
     return exchange
 
 
-async def _told(exchange: Exchange, work: Any, *, streamed: bool) -> Response:
+async def _told(exchange: Exchange, work: Any) -> Response:
     """The answer of a run, which a client that leaves does not stop."""
-    headers = {**headers_of(exchange), RUN_HEADER: exchange.run_id or ""}
     try:
         body = await exchange.services.runs.start(work)
     except Problem as problem:
-        problem.headers.update(headers)
+        problem.headers.update(_headers(exchange))
         raise
-    answer = again(body, streamed=True) if streamed else JSONResponse(body)
-    answer.headers.update(headers)
-    return answer
+    return JSONResponse(body, headers=_headers(exchange))
+
+
+async def _told_as_it_comes(
+    exchange: Exchange, begin: Callable[[Tell], Coroutine[Any, Any, Message]]
+) -> Response:
+    """The answer as server-sent events. A run that fails before its first word is an error of its
+    own; one that fails later ends the stream with one. A client that leaves stops nothing."""
+    told: asyncio.Queue[Message | None] = asyncio.Queue()
+    run = exchange.services.runs.start(begin(told.put_nowait))
+    run.add_done_callback(lambda _: told.put_nowait(None))
+    first = await told.get()
+    if first is None:
+        try:
+            answer = again(run.result(), streamed=True)
+        except Problem as problem:
+            problem.headers.update(_headers(exchange))
+            raise
+        answer.headers.update(_headers(exchange))
+        return answer
+    events = _events(first, told, run)
+    return StreamingResponse(events, headers=_headers(exchange), media_type="text/event-stream")
+
+
+async def _events(
+    first: Message, told: asyncio.Queue[Message | None], run: asyncio.Task[Message]
+) -> AsyncIterator[bytes]:
+    chunk: Message | None = first
+    while chunk is not None:
+        yield event(chunk)
+        chunk = await told.get()
+    try:
+        _, last = as_chunks(run.result())
+    except (Exception, asyncio.CancelledError) as error:
+        yield failure(problem_of(error) if isinstance(error, Exception) else interrupted())
+        return
+    yield event(last)
+    yield DONE
+
+
+def _headers(exchange: Exchange) -> dict[str, str]:
+    return {**headers_of(exchange), RUN_HEADER: exchange.run_id or ""}
