@@ -13,6 +13,7 @@ from muniment.server.app import create_app
 from muniment.server.settings import ServerSettings
 
 GRACE_SECONDS = 30
+_TURN_SECONDS = 0.0005
 _IN_MEMORY = "memory://"
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _log = logging.getLogger("muniment.server")
@@ -21,6 +22,9 @@ _log = logging.getLogger("muniment.server")
 def serve(settings: ServerSettings) -> None:
     """Serve until SIGTERM or SIGINT; then finish what is under way, for at most 30 seconds."""
     _configure_logging()
+    # The thread that writes asks for its turn once a statement, and each time waits as long as
+    # the event loop may keep it: the usual 5 ms would be most of what a completion waits for.
+    sys.setswitchinterval(_TURN_SECONDS)
     warn(settings)
     config = uvicorn.Config(
         create_app(settings),
