@@ -234,19 +234,24 @@ def row(step: int) -> int:
 def _part(chosen: Candidates, scale: Scale) -> _Part:
     corpus, lookup = chosen.corpus, chosen.lookup
     near = _neighbours(chosen)
-    missing = near < 0
-    gone = np.nonzero(missing)
+    there = near >= 0
+    steps = np.flatnonzero(there.any(axis=1))  # typed memories have no neighbours
+    some, gone = near[steps], np.nonzero(~there[steps])
 
     def at(values: NDArray[Number]) -> NDArray[Number]:
-        found: NDArray[Number] = values.take(near)
-        found[gone] = 0
+        known: NDArray[Number] = values.take(some)
+        known[gone] = 0
+        if len(steps) == len(STEPS):
+            return known
+        found = np.zeros(near.shape, values.dtype)
+        found[steps] = known
         return found
 
     scaled, compared = np.zeros(near.shape), np.zeros(near.shape, np.bool_)
     if chosen.similarity is not None:
         scaled, compared = scale.of_cosine(chosen.similarity[near]), at(corpus.has_vector.view)
     return _Part(
-        ~missing,
+        there,
         scale.of_words(at(lookup.words)),
         at(lookup.held),
         at(lookup.named).astype(float),
