@@ -22,8 +22,8 @@ RECALL = (
     Mutation(
         "importance is a factor of the score",
         "context/ranking.py",
-        '"importance": memory.importance,',
-        '"importance": 0.0,',
+        "(1 + recency) * (1 + memory.importance)",
+        "(1 + recency)",
         unit("ranking_and_rendering", "the_score_is_the_product_of_relevance_and_every_factor"),
     ),
     Mutation(
@@ -36,16 +36,23 @@ RECALL = (
     Mutation(
         "ties go to the narrower scope",
         "context/ranking.py",
-        "return (-candidate.score, memory.scope.width, memory.memory_id)",
-        "return (-candidate.score, 0, memory.memory_id)",
+        "return (-score, memory.scope.width, memory.memory_id)",
+        "return (-score, 0, memory.memory_id)",
         unit("ranking_and_rendering", "ties_go_to_the_narrower_scope_then_the_id"),
     ),
     Mutation(
         "of two that say the same the best is kept",
         "context/ranking.py",
-        "best.setdefault(normalize_content(candidate.memory.content), candidate)",
-        "best.setdefault(candidate.memory.memory_id, candidate)",
+        "content = normalize_content(candidate.memory.content)",
+        "content = candidate.memory.memory_id",
         unit("ranking_and_rendering", "of_the_same_normalized_content_the_best_stays"),
+    ),
+    Mutation(
+        "what was left out as out of reach is asked for where it may come next",
+        "context/recall.py",
+        "if looked_at >= reach.rows:",
+        "if looked_at > 10 * reach.rows:",
+        ("tests/property/test_recall_reach.py",),
     ),
     Mutation(
         "the block is a prefix of the ranking",
