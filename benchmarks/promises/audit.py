@@ -38,8 +38,8 @@ AUDIT = (
         "Audit: a write is in the log before it is acknowledged",
         _WRITER,
         "        if self._outbox is not None:\n            self._outbox.settle(self._connection)\n"
-        "        for future, answer in done:\n            future.set_result(answer)\n",
-        "        for future, answer in done:\n            future.set_result(answer)\n"
+        "        self._release()\n",
+        "        self._release()\n"
         "        if self._outbox is not None:\n            self._outbox.settle(self._connection)\n",
         _faults("a_write_waits_for_a_log_that_is_locked_and_the_event_loop_does_not"),
     ),
@@ -109,7 +109,7 @@ AUDIT = (
     Mutation(
         "Audit: with a damaged log a write is refused before it begins",
         _WRITER,
-        "        return [one for one in batch if not one.needs_log]",
+        "        return [call for call in batch if not call.needs_log]",
         "        return batch",
         _DAMAGED,
     ),

@@ -111,7 +111,7 @@ DOMAIN = (
     Mutation(
         "the content hash is the scope's own",
         "domain/content.py",
-        'text = f"{MemoryScope(scope).value}\\n{normalize_content(content)}"',
+        'text = f"{name}\\n{normalize_content(content)}"',
         "text = normalize_content(content)",
         unit("domain", "content_identity_folds_white_space_and_case_only"),
     ),

@@ -7,6 +7,7 @@ from benchmarks.promises.mutation import Mutation, kit, unit
 _SQL = "stores/sqlite/sql/entries.sql"
 _TRANSFER = "stores/sqlite/sql/transfer.sql"
 _READING = "stores/transfer_reading.py"
+_JSON = "domain/strict_json.py"
 _IMPORTING = "stores/sqlite/importing.py"
 _FOREIGN = "entries:a_foreign_id_is_answered_like_an_unknown_one"
 _BAD_LINE = "transfer:one_bad_line_stops_it_and_nothing_is_imported"
@@ -79,8 +80,8 @@ ENTRIES = (
     Mutation(
         "Entries: an import caps trust",
         _READING,
-        'trust=min(entry_trust(given["trust"]), taking.trust),',
-        'trust=entry_trust(given["trust"]),',
+        "{text: min(trust, taking.trust) for",
+        "{text: trust for",
         kit("sqlite", "transfer:trust_is_capped_unless_the_caller_says_otherwise"),
     ),
     Mutation(
@@ -92,14 +93,14 @@ ENTRIES = (
     ),
     Mutation(
         "Entries: a field that is named twice is refused",
-        _READING,
+        _JSON,
         "    if len(value) != len(pairs):\n",
         "    if not pairs and value:\n",
         kit("in_memory", _BAD_LINE),
     ),
     Mutation(
         "Entries: a line that is nested too deep is a refusal",
-        _READING,
+        _JSON,
         "    except RecursionError:\n",
         "    except ZeroDivisionError:\n",
         kit("in_memory", _BAD_LINE),
@@ -121,7 +122,7 @@ ENTRIES = (
     Mutation(
         "Entries: an import keeps to the quota",
         _IMPORTING,
-        "    with held_quota(change, taking.realm.tenant):\n",
+        "    with held_quota(change, tenant):\n",
         "    if True:\n",
         unit("sqlite_blocking", "a_quota_holds_for_add_supersede_and_import"),
     ),
@@ -142,8 +143,8 @@ ENTRIES = (
     Mutation(
         "Entries: an import that an erasure met stores nothing",
         _IMPORTING,
-        "    if staged != count:\n",
-        "    if staged > count:\n",
+        "    if there != staged.count:\n",
+        "    if there > staged.count:\n",
         _fault("import", "an_erasure_meanwhile_stops_the_import_and_leaves_nothing"),
     ),
     Mutation(
@@ -159,8 +160,8 @@ ENTRIES = (
     Mutation(
         "Entries: a failed import leaves no word",
         _IMPORTING,
-        "        if count and await core.engine.write_async(lambda db: drop(db, number)):\n",
-        "        if count and number < 0:\n",
+        "        if staged.count and await core.engine.write_async(lambda db: drop(db, number)):\n",
+        "        if staged.count and number < 0:\n",
         _fault("import", "a_failed_import_leaves_no_word_in_any_file"),
     ),
     Mutation(
