@@ -133,6 +133,51 @@ async def test_a_timed_out_read_is_interrupted_and_the_next_ones_answer(engine: 
         assert await engine.read_async(lambda db: db.execute("SELECT 1").get) == 1
 
 
+async def test_a_kept_statement_is_planned_once_whatever_its_limit(engine: Engine) -> None:
+    def planned(db: apsw.Connection) -> int:
+        return db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
+
+    assert await engine.read_async(planned) == 1
+    assert await engine.write_async(planned) == 1
+
+
+async def test_a_read_that_was_cancelled_while_it_waited_is_not_made(engine: Engine) -> None:
+    go, made = threading.Event(), list[str]()
+    filling = [
+        asyncio.ensure_future(engine.read_async(lambda _: go.wait(30))) for _ in range(4)
+    ]  # as many as there are threads
+    waiting = asyncio.ensure_future(engine.read_async(lambda _: made.append("cancelled")))
+    last = asyncio.ensure_future(engine.read_async(lambda _: made.append("kept")))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    go.set()
+    await asyncio.gather(*filling, last)
+    assert made == ["kept"]
+
+
+def test_a_read_outlives_the_loop_that_asked_for_it_and_the_next_is_answered(
+    tmp_path: Path,
+) -> None:
+    engine = Engine(tmp_path / "memory.db")
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(_: apsw.Connection) -> None:
+        begun.set()
+        go.wait(30)
+
+    async def leave() -> None:
+        reading = asyncio.ensure_future(engine.read_async(slow))
+        assert await asyncio.to_thread(begun.wait, 30)
+        reading.cancel()
+
+    asyncio.run(leave())
+    go.set()
+    assert asyncio.run(asyncio.wait_for(engine.read_async(_names), 30)) == []
+    engine.close()
+
+
 async def test_a_read_sees_one_snapshot(engine: Engine) -> None:
     begun, go = threading.Event(), threading.Event()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from muniment.context.guarded import TurnGuard
@@ -57,22 +57,27 @@ class Candidates:
     """Candidates from what the repository and the index can do. Failures leave their part out."""
 
     def __init__(self, memories: MemoryRepository, index: MemoryIndex | None) -> None:
+        # Asked once: such a question of a protocol costs as much as a short read.
+        self._one_trip = memories if isinstance(memories, MemoryCandidates) else None
+        self._takes_reach = isinstance(memories, ReachableCandidates)
         self._memories = memories
         self._index = index
         self._separate = index is not None and id(index) != id(memories)
 
     async def gather(self, wanted: Wanted, guard: TurnGuard) -> list[Candidate]:
         """Every candidate found, each memory of a scope once."""
-        memories = self._memories
-        if not isinstance(memories, MemoryCandidates):
+        one_trip = self._one_trip
+        if one_trip is None:
             found = self._indexed if self._separate else self._lexical
             return await found(wanted, guard)
+        if not self._takes_reach:
+            wanted = replace(wanted, reach=None)
         if not self._separate:
-            return await _one_trip(memories, wanted, RECALLED_TYPES, guard)
+            return await _found(one_trip, wanted, RECALLED_TYPES, guard)
         if wanted.messages == "off":
             return await self._indexed(wanted, guard)
         # The separate index knows the memories; the messages are the repository's own.
-        said = await _one_trip(memories, wanted, (MemoryType.CONVERSATION,), guard)
+        said = await _found(one_trip, wanted, (MemoryType.CONVERSATION,), guard)
         return [*said, *await self._indexed(wanted, guard)]
 
     async def _indexed(self, wanted: Wanted, guard: TurnGuard) -> list[Candidate]:
@@ -136,10 +141,10 @@ def significant_terms(text: str) -> list[str]:
     return ([word for word in found if not is_stop_word(word)] or found)[:_MOST_TERMS]
 
 
-async def _one_trip(
+async def _found(
     memories: MemoryCandidates, wanted: Wanted, types: tuple[MemoryType, ...], guard: TurnGuard
 ) -> list[Candidate]:
-    bounded = {"reach": wanted.reach} if isinstance(memories, ReachableCandidates) else {}
+    bounded = {} if wanted.reach is None else {"reach": wanted.reach}
     found = await guard.run(
         "recall candidates",
         lambda: memories.candidates(

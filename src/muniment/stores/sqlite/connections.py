@@ -39,6 +39,8 @@ def connect(
         if encryption is not None:
             encryption.unlock(connection)  # before anything is read
         connection.set_busy_timeout(BUSY_MILLISECONDS)  # before the first statement may wait
+        # A kept statement with a bound LIMIT would be planned anew whenever that is bound again.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for setting in (*_SETTINGS, f"PRAGMA synchronous = {synchronous}"):
             connection.execute(setting)
     except BaseException:

@@ -139,7 +139,7 @@ class Engine:
             return writer.run(job) if is_driven() else await Finished(writer.submit(job))
         read = self._readers.submit(job)
         try:
-            return await Finished(read.future)
+            return await read.handed
         except (asyncio.CancelledError, KeyboardInterrupt):
             read.interrupt()
             raise

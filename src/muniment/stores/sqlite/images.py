@@ -19,6 +19,7 @@ from muniment.stores.sqlite.realm_images import BYTES_A_ROW, RealmImages, memory
 from muniment.stores.sqlite.statements import SQL
 
 _MICROS = 1_000_000
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 DEFAULT_BUDGET_BYTES = 512 << 20
 
 
@@ -51,7 +52,7 @@ def audiences_of(connection: apsw.Connection, keys: Sequence[str]) -> list[Audie
 
 def json_list(values: Sequence[str | int]) -> str:
     """A list for `json_each`."""
-    return json.dumps(list(values), ensure_ascii=False)
+    return _encode(list(values))
 
 
 class Images:

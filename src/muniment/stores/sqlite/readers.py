@@ -5,12 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import apsw
 
 from muniment.errors import MemoryStoreError
+from muniment.stores.driven import Handed
 from muniment.stores.sqlite.errors import store_errors
 
 Answer = TypeVar("Answer")
@@ -18,37 +19,39 @@ Job = Callable[[apsw.Connection], Answer]
 
 
 class Read(Generic[Answer]):
-    """One read, which can be interrupted while it runs and not after."""
+    """One read, which can be interrupted until its job is done and not after."""
 
     def __init__(self, job: Job[Answer]) -> None:
-        self.future: Future[Answer] = Future()
+        self.handed: Handed[Answer] = Handed()
         self._job = job
         self._lock = threading.Lock()
         self._running: apsw.Connection | None = None
+        self._unwanted = False
 
     def interrupt(self) -> None:
-        """Stop the statement that runs for this read; the next read is not touched."""
+        """Stop the statement that runs for this read, or never begin; no other is touched."""
         with self._lock:
+            self._unwanted = True
             if self._running is not None:
                 self._running.interrupt()
 
-    def run(self, connection: apsw.Connection) -> None:
-        """Answer the future from one snapshot."""
-        if not self.future.set_running_or_notify_cancel():
-            return
-        self._hold(connection)
+    def run(self, connection: apsw.Connection) -> Callable[[], None]:
+        """Make the answer from one snapshot; what is returned hands it over."""
+        if not self._hold(connection):
+            return _nothing
         try:
             answer = _in_snapshot(connection, self._job)
         except Exception as error:
-            self._hold(None)
-            self.future.set_exception(error)
+            return partial(self.handed.fail, error)
         else:
+            return partial(self.handed.give, answer)
+        finally:
             self._hold(None)
-            self.future.set_result(answer)
 
-    def _hold(self, connection: apsw.Connection | None) -> None:
+    def _hold(self, connection: apsw.Connection | None) -> bool:
         with self._lock:
-            self._running = connection
+            self._running = None if self._unwanted else connection
+            return self._running is not None
 
 
 class Readers:
@@ -97,16 +100,21 @@ class Readers:
                 if connection is None:
                     with store_errors():
                         connection = self._connect()
-                read.run(connection)
+                hand_over = read.run(connection)
                 connection = _usable(connection)
             except MemoryStoreError as error:
-                read.future.set_exception(error)
+                hand_over = partial(read.handed.fail, error)
             finally:
                 with self._lock:
                     self._busy -= 1
-            del read
+            hand_over()  # last: whoever waits finds this thread idle
+            del read, hand_over
         if connection is not None:
             connection.close()
+
+
+def _nothing() -> None:
+    """Nobody waits."""
 
 
 def _usable(connection: apsw.Connection) -> apsw.Connection | None:
