@@ -212,6 +212,18 @@ class ConversationMessageStore(Protocol):
     async def clear_messages(self, identity: ConversationIdentity) -> None: ...
 
 
+@runtime_checkable
+class TurnOpenings(Protocol):
+    """A store that reads what a turn opens with in one go, where its faces would take two."""
+
+    async def opening(
+        self, identity: ConversationIdentity, query: MemoryQuery, *, limit: int
+    ) -> tuple[Sequence[ConversationMessage], Sequence[Memory]]:
+        """What `recent_messages` and `search` answer, of one instant; ValueError for a query
+        with a text."""
+        ...
+
+
 class ConversationSessions(Protocol):
     """The existence of conversations."""
 

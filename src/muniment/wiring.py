@@ -42,6 +42,7 @@ from muniment.ports import (
     MemoryPages,
     MemoryRepository,
     ServiceRecords,
+    TurnOpenings,
     WorkingMemoryStore,
 )
 from muniment.providers import embedder_of, served_model
@@ -163,7 +164,10 @@ class OpenMemory:
         }
         self.recall = MemoryRecall(**parts).recall
         self.context = MemoryContextBuilder(
-            **parts, messages=store.conversations, model=model
+            **parts,
+            messages=store.conversations,
+            model=model,
+            openings=store if isinstance(store, TurnOpenings) else None,
         ).build
         self._extractor = MemoryExtractor(**parts, model=model)
         self._embedder = embedder

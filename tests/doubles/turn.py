@@ -164,6 +164,23 @@ class OneTrip(Repository):
         return self.found
 
 
+class Together:
+    """A store that opens a turn in one read, of a double each for messages and memories."""
+
+    def __init__(self, messages: Messages, memories: Repository, fault: str = "") -> None:
+        self.messages, self.memories = messages, memories
+        self.fault = Fault(fault)
+        self.openings = 0
+
+    async def opening(
+        self, identity: ConversationIdentity, query: MemoryQuery, *, limit: int
+    ) -> tuple[Sequence[ConversationMessage], Sequence[Memory]]:
+        self.openings += 1
+        await self.fault.strike()
+        said = await self.messages.recent_messages(identity, limit=limit)
+        return said, await self.memories.search(query)
+
+
 class Index:
     """A separate index that answers what it was told to."""
 

@@ -25,6 +25,7 @@ from muniment.ports import (
     MemoryCandidates,
     MemoryIndex,
     MemoryRepository,
+    TurnOpenings,
     WorkingMemoryStore,
 )
 from muniment.testing import Kit
@@ -106,6 +107,13 @@ async def _page_after(kit: Kit, talk: ConversationIdentity, message_id: str) -> 
         return str(error)
 
 
+async def _opening(kit: Kit, caller: MemoryOwner, talk: ConversationIdentity) -> Any:
+    if not isinstance(kit.store, TurnOpenings):
+        return None
+    query = MemoryQuery(caller, scopes=EVERY_SCOPE, include_invalid=True)
+    return await kit.store.opening(talk, query, limit=99)
+
+
 # One question a port method: (kit, caller, the caller's conversation, an id) -> an answer.
 QUESTIONS: dict[str, Ask] = {
     "MemoryRepository.save": lambda kit, who, _, name: _own_row(kit, who, name),
@@ -138,6 +146,7 @@ QUESTIONS: dict[str, Ask] = {
     ),
     "Exchanges.begin": lambda kit, _, talk, __: _own_exchange(kit, talk),
     "Exchanges.end": lambda kit, _, talk, __: kit.store.exchanges.end(talk, Ending(), holder="h"),
+    "TurnOpenings.opening": lambda kit, who, talk, _: _opening(kit, who, talk),
     "ConversationSessions.create": lambda kit, _, talk, __: _own_session(kit, talk),
     "ConversationSessions.exists": lambda kit, _, talk, __: kit.conversations.exists(talk),
     "ConversationSessions.delete": lambda kit, _, talk, __: kit.conversations.delete(talk),
@@ -165,6 +174,7 @@ QUESTIONS: dict[str, Ask] = {
 PORTS = (
     MemoryRepository, MemoryIndex, MemoryCandidates, FactStore, ConversationMessageStore,
     ConversationSessions, ConversationDirectory, WorkingMemoryStore, Exchanges,
+    TurnOpenings,
 )  # fmt: skip
 
 

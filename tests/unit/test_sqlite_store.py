@@ -47,6 +47,27 @@ def _bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
+async def test_an_opening_is_what_the_two_faces_answer() -> None:
+    async with AsyncSQLiteStore() as store:
+        for number in range(3):
+            await store.conversations.append_messages(TALK, [_said(f"q{number}", "zebra")])
+            await store.memories.save(_memory(f"m{number}", "the zebra sleeps"))
+        query = MemoryQuery(ANA, scopes=(MemoryScope.USER,), limit=2)
+        messages, memories = await store.opening(TALK, query, limit=2)
+        assert messages == await store.conversations.recent_messages(TALK, limit=2)
+        assert memories == await store.memories.search(query)
+        assert (len(messages), len(memories)) == (2, 2)
+
+
+@pytest.mark.parametrize(("text", "limit"), [("zebra", 1), (None, 0)])
+async def test_an_opening_refuses_a_text_and_a_limit_out_of_range(
+    text: str | None, limit: int
+) -> None:
+    async with AsyncSQLiteStore() as store:
+        with pytest.raises(ValueError, match="limit" if text is None else "text"):
+            await store.opening(TALK, MemoryQuery(ANA, text=text), limit=limit)
+
+
 async def test_what_was_deleted_stays_gone_after_a_restart(tmp_path: Path) -> None:
     """Hazard 6."""
     path = tmp_path / "memory.db"

@@ -11,12 +11,22 @@ from muniment.context.guarded import TurnGuard
 from muniment.context.policy import MemoryPolicy
 from muniment.context.recall import MemoryRecall, RecallRequest
 from muniment.context.result import CondenseResult, MemoryContext
-from muniment.context.summary import SummaryKeeper, after_frontier, frontier_of
+from muniment.context.summary import (
+    SummaryKeeper,
+    after_frontier,
+    frontier_of,
+    newest,
+    summary_query,
+)
 from muniment.context.tokens import TokenCounter, approximate_tokens
 from muniment.context.window import Messages, trim_window
 from muniment.domain import checks
 from muniment.domain.clock import Clock, clock_of
-from muniment.domain.conversation import ConversationIdentity, conversation_identity
+from muniment.domain.conversation import (
+    ConversationIdentity,
+    ConversationMessage,
+    conversation_identity,
+)
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.ports import (
@@ -24,14 +34,18 @@ from muniment.ports import (
     MemoryEmbedder,
     MemoryIndex,
     MemoryRepository,
+    TurnOpenings,
 )
+
+Opening = tuple[Sequence[ConversationMessage], Sequence[Memory]]
 
 
 class MemoryContextBuilder:
     """Builds a turn's window, summary, standalone query and recalled memories.
 
     `model` may be a MemoryModel or a LangChain chat model; every part but the policy and the
-    message store may be missing. `token_counter` counts every budget.
+    message store may be missing. `token_counter` counts every budget. `openings` is the store
+    that `messages` and `memories` are the faces of, where it can read both at once.
     """
 
     def __init__(
@@ -45,9 +59,11 @@ class MemoryContextBuilder:
         embedder: MemoryEmbedder | None = None,
         token_counter: TokenCounter | None = None,
         clock: Clock | None = None,
+        openings: TurnOpenings | None = None,
     ) -> None:
         self._policy = policy
         self._messages = messages
+        self._openings = openings if policy.enabled and memories is not None else None
         self._model = memory_model(model)
         self._counter = token_counter or approximate_tokens
         self._clock = clock_of(clock)
@@ -83,10 +99,10 @@ class MemoryContextBuilder:
         identity = conversation_identity(owner, subject="a turn")
         checks.of_type("question", question, str)
         guard = TurnGuard(self._policy, session_id=identity.session_id)
-        loaded = await self._load(identity, guard)
+        loaded, held = await self._opened(owner, identity, guard)
         if not self._policy.enabled:
             return MemoryContext(self._trimmed(loaded), None, (), question)
-        refreshed = await self._summarized(owner, loaded, guard)
+        refreshed = await self._refreshed(owner, held, loaded, guard)
         summary = refreshed.summary
         window = self._trimmed(after_frontier(loaded, frontier_of(summary)))
         condensed = await self._condensed(question, summary, window, guard)
@@ -108,24 +124,59 @@ class MemoryContextBuilder:
             wanted_types=condensed.wanted_types,
         )
 
+    async def _opened(
+        self, owner: MemoryOwner, identity: ConversationIdentity, guard: TurnGuard
+    ) -> tuple[Messages, Memory | None]:
+        """The newest messages and the summary: read together where that can be done."""
+        if self._openings is not None:
+            both = await self._together(self._openings, owner, identity, guard)
+            if both is not None:
+                return self._newest(both[0]), newest(both[1])
+        loaded = await self._load(identity, guard)
+        if self._summaries is None or not self._policy.enabled:
+            return loaded, None
+        return loaded, await self._summaries.load(owner, guard)
+
+    async def _together(
+        self,
+        openings: TurnOpenings,
+        owner: MemoryOwner,
+        identity: ConversationIdentity,
+        guard: TurnGuard,
+    ) -> Opening | None:
+        """Both, none of either where there is no time for them; None where one of them fails."""
+
+        async def call() -> Opening | None:
+            limit = self._policy.recent_max_messages
+            try:
+                return await openings.opening(identity, summary_query(owner), limit=limit)
+            except Exception:
+                return None  # each by itself tells which of them it is, and loses no other
+
+        nothing: Opening = ((), ())
+        return await guard.run("load messages and summary", call, nothing)
+
     async def _load(self, identity: ConversationIdentity, guard: TurnGuard) -> Messages:
         limit = self._policy.recent_max_messages
-        found = await guard.run(
-            "load messages", lambda: self._messages.recent_messages(identity, limit=limit), ()
+        return self._newest(
+            await guard.run(
+                "load messages", lambda: self._messages.recent_messages(identity, limit=limit), ()
+            )
         )
-        return tuple(found)[-limit:]
+
+    def _newest(self, found: Sequence[ConversationMessage]) -> Messages:
+        return tuple(found)[-self._policy.recent_max_messages :]
 
     def _trimmed(self, messages: Messages) -> Messages:
         return trim_window(
             messages, max_tokens=self._policy.recent_max_tokens, counter=self._counter
         )
 
-    async def _summarized(
-        self, owner: MemoryOwner, loaded: Messages, guard: TurnGuard
+    async def _refreshed(
+        self, owner: MemoryOwner, summary: Memory | None, loaded: Messages, guard: TurnGuard
     ) -> Refreshed:
         if self._summaries is None:
             return Refreshed(None)
-        summary = await self._summaries.load(owner, guard)
         return await self._summaries.refresh(owner, summary, loaded, now=self._clock(), guard=guard)
 
     async def _condensed(

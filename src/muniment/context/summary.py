@@ -34,6 +34,16 @@ def after_frontier(messages: Sequence[ConversationMessage], frontier: str | None
     return tuple(messages)
 
 
+def summary_query(owner: MemoryOwner) -> MemoryQuery:
+    """What finds the valid summaries of the owner's session."""
+    return MemoryQuery(owner, scopes=(MemoryScope.SESSION,), memory_types=(MemoryType.SUMMARY,))
+
+
+def newest(summaries: Sequence[Memory]) -> Memory | None:
+    """The one that was changed last, None without one."""
+    return max(summaries, key=lambda m: (m.updated_at, m.memory_id), default=None)
+
+
 class SummaryKeeper:
     """Loads a session's summary, and refreshes it where the policy asks for it."""
 
@@ -54,11 +64,8 @@ class SummaryKeeper:
 
     async def load(self, owner: MemoryOwner, guard: TurnGuard) -> Memory | None:
         """The newest valid summary of the session; None where there is none or it fails."""
-        query = MemoryQuery(
-            owner, scopes=(MemoryScope.SESSION,), memory_types=(MemoryType.SUMMARY,)
-        )
-        found = await guard.run("load summary", lambda: self._memories.search(query), ())
-        return max(found, key=lambda m: (m.updated_at, m.memory_id), default=None)
+        query = summary_query(owner)
+        return newest(await guard.run("load summary", lambda: self._memories.search(query), ()))
 
     async def refresh(
         self,

@@ -22,6 +22,7 @@ from muniment.domain.visibility import audience_key
 from muniment.governance import events
 from muniment.stores.recalled import is_searchable, spoken
 from muniment.stores.rows import Row, instant_of, memory_of, message_of
+from muniment.stores.sqlite.calls import Job
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core, cursor_secret
 from muniment.stores.sqlite.erasing import erase
@@ -81,13 +82,19 @@ class SQLiteConversations:
         self, identity: ConversationIdentity, *, limit: int
     ) -> tuple[ConversationMessage, ...]:
         """The newest `limit` (1..1000), oldest first."""
+        return await self._core.engine.read_async(self.recent(identity, limit))
+
+    def recent(
+        self, identity: ConversationIdentity, limit: int
+    ) -> Job[tuple[ConversationMessage, ...]]:
+        """`recent_messages` as a job, which another read may include."""
         checks.whole("limit", limit, low=1, high=_MOST_MESSAGES)
 
         def job(db: apsw.Connection) -> tuple[ConversationMessage, ...]:
             held = conversation_row(db, identity)
             return () if held is None else newest(db, held[0], LAST, limit)
 
-        return await self._core.engine.read_async(job)
+        return job
 
     async def recent_complete_messages(
         self, identity: ConversationIdentity, *, limit: int = 3

@@ -19,6 +19,7 @@ from muniment.ports import Candidate, StoredFact
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.rows import askable, memory_of, micros
 from muniment.stores.sqlite.asks import Ask, excluded_seqs, hydrate
+from muniment.stores.sqlite.calls import Job
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import audiences_of, json_list
@@ -72,10 +73,14 @@ class SQLiteMemories:
         if query.text is not None:
             hits = await self._ranked(query, None)
             return self._within((hit.memory for hit in hits), query)
-        found = await self._core.engine.read_async(
-            lambda db: _listed(db, "list_memories", self._listing(query))
-        )
-        return self._within(found, query)
+        return await self._core.engine.read_async(self.listed(query))
+
+    def listed(self, query: MemoryQuery) -> Job[tuple[Memory, ...]]:
+        """`search` without a text as a job, which another read may include."""
+        if query.text is not None:
+            raise ValueError("text: what is listed is not searched for")
+        values = self._listing(query)
+        return lambda db: self._within(_listed(db, "list_memories", values), query)
 
     async def page(
         self, query: MemoryQuery, *, after: tuple[datetime, str] | None = None

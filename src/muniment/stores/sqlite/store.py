@@ -12,8 +12,10 @@ from pathlib import Path
 import apsw
 
 from muniment.domain.clock import Clock
+from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
+from muniment.domain.query import MemoryQuery
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
 from muniment.errors import MemoryStoreError
@@ -131,6 +133,13 @@ class AsyncSQLiteStore:
             _log.warning("the last figures of usage were not stored: %s", error)
         finally:
             await in_thread(self._core.engine.close)
+
+    async def opening(
+        self, identity: ConversationIdentity, query: MemoryQuery, *, limit: int
+    ) -> tuple[tuple[ConversationMessage, ...], tuple[Memory, ...]]:
+        """The newest `limit` (1..1000) messages and what a query without text lists: one read."""
+        recent, listed = self.conversations.recent(identity, limit), self.memories.listed(query)
+        return await self._core.engine.read_async(lambda db: (recent(db), listed(db)))
 
     async def history(self, place: Scope | MemoryOwner, memory_id: str) -> tuple[Memory, ...]:
         """The chain of supersessions that the memory is part of, oldest first.
