@@ -1,6 +1,7 @@
 """Concurrent conversations with the service: what memory adds to the model's time.
 
-``python -m benchmarks.service [--conversations 200] [--seconds 60] [--model-seconds 2]``
+``python -m benchmarks.service [--conversations 200] [--seconds 60] [--model-seconds 2]
+[--spread 0.5]``
 
 The service, the model and this driver are three processes. Each conversation is one user with a
 token of its own, asking again as soon as it has the answer, every second time streamed. Added is
@@ -29,9 +30,10 @@ PERCENTILES = (50, 90, 95, 99)
 
 
 @contextmanager
-def _model(seconds: float) -> Iterator[tuple[str, int]]:
+def _model(seconds: float, spread: float) -> Iterator[tuple[str, int]]:
     """The model's URL and its process."""
-    command = [sys.executable, "-m", "benchmarks.service.upstream", str(seconds)]
+    command = [sys.executable, "-m", "benchmarks.service.upstream"]
+    command += [str(seconds), str(spread)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
             assert process.stdout is not None
@@ -81,7 +83,8 @@ def _processor_seconds(process: int) -> float:
 def _report(found: Found, used: dict[str, float], options: argparse.Namespace) -> int:
     both = [*found.added["whole"], *found.added["streamed"]]
     print(f"{options.conversations} conversations for {options.seconds:.0f} s", end=", ")
-    print(f"a model that takes {options.model_seconds} s, embedder {options.embedder}")
+    print(f"a model that takes {options.model_seconds} s +- {options.spread:.0%}", end=", ")
+    print(f"embedder {options.embedder}")
     rate = len(both) / options.seconds
     print(f"answered {len(both)} ({rate:.0f} a second), errors {len(found.errors)}")
     each = ", ".join(f"{name} {value / len(both) * 1000:.2f}" for name, value in used.items())
@@ -102,7 +105,7 @@ def _report(found: Found, used: dict[str, float], options: argparse.Namespace) -
 def _load(options: argparse.Namespace, folder: Path) -> tuple[Found, dict[str, float]]:
     """What came back, and the processor seconds of each process meanwhile."""
     with (
-        _model(options.model_seconds) as (url, model),
+        _model(options.model_seconds, options.spread) as (url, model),
         _service(folder, url, options.embedder, options.url) as (port, service),
     ):
         processes = {"service": service, "model": model, "users": os.getpid()}
@@ -119,6 +122,13 @@ def main() -> int:
     parser.add_argument("--conversations", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--model-seconds", type=float, default=2)
+    parser.add_argument(
+        "--spread",
+        type=float,
+        default=0.5,
+        help="how much the model's time differs from answer to answer, as a share of it; with 0 "
+        "conversations that once met in a queue meet again in each round",
+    )
     parser.add_argument("--embedder", default="none", choices=("none", "local", "auto"))
     parser.add_argument("--url", help="the store; by default a SQLite file of its own")
     options = parser.parse_args()

@@ -1,4 +1,6 @@
-"""A model that takes a fixed time: ``python -m benchmarks.service.upstream SECONDS``.
+"""A model that takes its time: ``python -m benchmarks.service.upstream SECONDS SPREAD``.
+
+An answer takes from ``SECONDS * (1 - SPREAD)`` to ``SECONDS * (1 + SPREAD)``, evenly spread.
 
 It speaks OpenAI's protocol with kept connections, and tells in the answer's id how long it took by
 its own clock, so that whoever asks can subtract it. It shares the machine with what is measured,
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sys
 import time
 from typing import cast
@@ -39,9 +42,11 @@ _DONE = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
 class Model(asyncio.Protocol):
     """One connection: a request at a time."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-        self._loop = loop
-        self._seconds = seconds
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, seconds: float, spread: float, chance: random.Random
+    ) -> None:
+        self._loop, self._chance = loop, chance
+        self._least, self._most = seconds * (1 - spread), seconds * (1 + spread)
         self._held = b""
         self._started = 0.0
 
@@ -59,20 +64,21 @@ class Model(asyncio.Protocol):
         if len(body) < int(length):
             return
         self._held, self._started = b"", time.perf_counter()
+        seconds = self._chance.uniform(self._least, self._most)
         if b'"stream": true' in body or b'"stream":true' in body:
             self._transport.write(_STREAM_HEAD)
-            self._loop.call_later(self._seconds / WORDS, self._stream, WORDS)
+            self._loop.call_later(seconds / WORDS, self._stream, WORDS, seconds)
         else:
-            self._loop.call_later(self._seconds, self._whole)
+            self._loop.call_later(seconds, self._whole)
 
     def _whole(self) -> None:
         body = _REPLY % (time.perf_counter() - self._started)
         self._transport.write((_WHOLE_HEAD.format(len(body)) + body).encode())
 
-    def _stream(self, left: int) -> None:
+    def _stream(self, left: int, seconds: float) -> None:
         self._event(_DELTA)
         if left > 1:
-            self._loop.call_later(self._seconds / WORDS, self._stream, left - 1)
+            self._loop.call_later(seconds / WORDS, self._stream, left - 1, seconds)
             return
         self._event(_END)
         self._transport.write(_DONE)
@@ -82,12 +88,14 @@ class Model(asyncio.Protocol):
         self._transport.write(f"{len(event):x}\r\n{event}\r\n".encode())
 
 
-async def _serve(seconds: float) -> None:
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Model(loop, seconds), "127.0.0.1", 0, backlog=1024)
+async def _serve(seconds: float, spread: float) -> None:
+    loop, chance = asyncio.get_running_loop(), random.Random(1)
+    server = await loop.create_server(
+        lambda: Model(loop, seconds, spread, chance), "127.0.0.1", 0, backlog=1024
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    uvloop.run(_serve(float(sys.argv[1])))
+    uvloop.run(_serve(float(sys.argv[1]), float(sys.argv[2])))
