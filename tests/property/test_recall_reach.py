@@ -69,3 +69,15 @@ async def test_recall_is_as_if_every_candidate_had_been_read(
         for store in stores
     ]
     assert near == every
+
+
+async def test_what_says_the_same_does_not_crowd_out_what_was_out_of_reach() -> None:
+    policy = MemoryPolicy(recall_messages="user", recall_top_k=2)
+    said = [("tea", 1)] * 30 + [("a kite flies above the garden where we had tea at noon", 900)]
+    stores = await _filled([], said), asked_for_every_candidate(await _filled([], said))
+    near, every = [
+        await MemoryRecall(policy=policy, memories=store.memories, clock=clock).recall(OWNER, "tea")
+        for store in stores
+    ]
+    assert len(every) == 2
+    assert near == every
