@@ -63,7 +63,7 @@ class MemoryContextBuilder:
     ) -> None:
         self._policy = policy
         self._messages = messages
-        self._openings = openings if policy.enabled and memories is not None else None
+        self._openings = None if memories is None else openings
         self._model = memory_model(model)
         self._counter = token_counter or approximate_tokens
         self._clock = clock_of(clock)
@@ -99,9 +99,10 @@ class MemoryContextBuilder:
         identity = conversation_identity(owner, subject="a turn")
         checks.of_type("question", question, str)
         guard = TurnGuard(self._policy, session_id=identity.session_id)
-        loaded, held = await self._opened(owner, identity, guard)
         if not self._policy.enabled:
-            return MemoryContext(self._trimmed(loaded), None, (), question)
+            alone = await self._load(identity, guard)
+            return MemoryContext(self._trimmed(alone), None, (), question)
+        loaded, held = await self._opened(owner, identity, guard)
         refreshed = await self._refreshed(owner, held, loaded, guard)
         summary = refreshed.summary
         window = self._trimmed(after_frontier(loaded, frontier_of(summary)))
@@ -133,7 +134,7 @@ class MemoryContextBuilder:
             if both is not None:
                 return self._newest(both[0]), newest(both[1])
         loaded = await self._load(identity, guard)
-        if self._summaries is None or not self._policy.enabled:
+        if self._summaries is None:
             return loaded, None
         return loaded, await self._summaries.load(owner, guard)
 
