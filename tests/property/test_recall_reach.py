@@ -34,7 +34,7 @@ POLICIES = st.builds(
 def asked_for_every_candidate(store: InMemoryStore) -> InMemoryStore:
     candidates = store.memories.candidates
 
-    async def every(*place: Any, reach: object, **asked: Any) -> tuple[Candidate, ...]:
+    async def every(*place: Any, reach: object = None, **asked: Any) -> tuple[Candidate, ...]:
         return await candidates(*place, **asked)
 
     store.memories.candidates = every

@@ -21,6 +21,7 @@ _PARTS = re.compile(r'"(\w*)_?\{\w+\}_?(\w*)"')
 # What one engine needs and the other does not.
 ONLY_SQLITE = {
     "new_audience", "staged_audiences",  # an upsert does it in PostgreSQL
+    "insert_memory",  # PostgreSQL's upsert is one statement for both
     "count_published",  # a trigger for each statement does it
     "others_staged", "clear_staged", "stale_staged",
     "others_staged_talks", "clear_staged_talks", "stale_staged_talks",
