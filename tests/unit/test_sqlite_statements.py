@@ -50,3 +50,13 @@ def test_every_statement_is_used() -> None:
         names = re.compile(_FILLED.sub(r"\\w+", re.escape(built)))
         used |= {name for name in SQL if names.fullmatch(name)}
     assert set(SQL) - used == set()
+
+
+def test_new_rows_of_memories_have_the_one_trigger_that_an_import_does_without(
+    connection: apsw.Connection,
+) -> None:
+    triggers = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'memory'"
+        " AND sql LIKE '%INSERT ON memory%'"
+    ).fetchall()
+    assert triggers == [("memory_counted",)]  # the import counts its rows itself

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.latency.environments import RAGLEAP
 from benchmarks.latency.figures import US, Figure
 from benchmarks.latency.settings import Run
 from benchmarks.latency.texts import Texts
 from muniment import Scope, SQLiteStore
+from muniment.stores.sqlite.core import Core
 
 _ENTRIES = 4_000
 _WRITERS = (1, 8)
@@ -20,20 +22,28 @@ _AHEAD = {1: 1.0, 8: 5.0}
 def measure(run: Run) -> list[Figure]:
     """One writer and eight, at the same level of durability as the peer."""
     texts = Texts(4).sentences(run.size(_ENTRIES))
-    ours = {writers: _rates(run, texts, writers) for writers in _WRITERS}
+    ours = {writers: _rates(run, texts, writers, f"add-{writers}") for writers in _WRITERS}
     theirs, figures = _peer(run, len(texts))
     for writers in _WRITERS:
         row = f"add, durable ({run.synchronous}), {writers} writer{'s' * (writers > 1)}"
         figures.append(_figure(row, US, ours[writers]))
         if writers in theirs:
             figures += _compared(row, ours[writers], theirs[writers], _AHEAD[writers])
+        with patch.object(Core, "change", _nothing):
+            figures.append(
+                _figure(row, f"{US}, no database", _rates(run, texts, writers, f"made-{writers}"))
+            )
     return figures
 
 
-def _rates(run: Run, texts: list[str], writers: int) -> dict[str, float]:
+async def _nothing(*_asked: object, **_more: object) -> None:
+    """In place of the transaction: what is left is what Python's lock lets one thread do alone."""
+
+
+def _rates(run: Run, texts: list[str], writers: int, place: str) -> dict[str, float]:
     """Adds a second of wall and of processor time."""
     scope = Scope("acme", subject="u")
-    with SQLiteStore(run.place(f"add-{writers}") / "add.db", synchronous=run.synchronous) as store:
+    with SQLiteStore(run.place(place) / "add.db", synchronous=run.synchronous) as store:
 
         def write(part: list[str]) -> None:
             for text in part:

@@ -37,6 +37,8 @@ from muniment.ports import (
     TurnOpenings,
 )
 
+_TOGETHER = "load messages and summary"
+
 Opening = tuple[Sequence[ConversationMessage], Sequence[Memory]]
 
 
@@ -151,11 +153,12 @@ class MemoryContextBuilder:
             limit = self._policy.recent_max_messages
             try:
                 return await openings.opening(identity, summary_query(owner), limit=limit)
-            except Exception:
+            except Exception as error:
+                guard.warn(_TOGETHER, "failed", type(error).__name__)
                 return None  # each by itself tells which of them it is, and loses no other
 
         nothing: Opening = ((), ())
-        return await guard.run("load messages and summary", call, nothing)
+        return await guard.run(_TOGETHER, call, nothing)
 
     async def _load(self, identity: ConversationIdentity, guard: TurnGuard) -> Messages:
         limit = self._policy.recent_max_messages

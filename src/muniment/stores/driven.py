@@ -78,7 +78,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 def drive(work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, each future that it awaits waited for in this thread.
 
-    `work` may await `Finished` only: no timer, no I/O of an event loop.
+    `work` may await `Finished` and `Handed` only: no timer, no I/O of an event loop.
     """
     error: BaseException | None = None
     while True:
@@ -90,7 +90,7 @@ def drive(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _step(work: Coroutine[Any, Any, Any], error: BaseException | None) -> Future[Any]:
-    _thread.driving, before = True, getattr(_thread, "driving", False)
+    before, _thread.driving = is_driven(), True
     try:
         step = work.send(None) if error is None else work.throw(error)
         return cast("Future[Any]", step)

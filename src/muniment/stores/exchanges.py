@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from typing import Protocol
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
@@ -47,22 +45,21 @@ class ComposedExchanges:
         pairs: int,
     ) -> Begun:
         """Take the lease, read, and store the question; see Exchanges."""
-        found = await asyncio.gather(
-            self._require(identity, new_kind),
-            self._conversations.recent_complete_messages(identity, limit=pairs),
-            self._service.acquire(identity, holder=holder, ttl_seconds=ttl_seconds),
-            return_exceptions=True,
-        )
-        try:
-            _, newest, wait = _answers(found)
-            if wait == 0 and question is not None:
+        if new_kind is None and not await self._conversations.exists(identity):
+            raise NotFoundError("no such session")
+        wait = await self._service.acquire(identity, holder=holder, ttl_seconds=ttl_seconds)
+        if wait:
+            return Begun(wait)
+        try:  # only now: who had the session may have answered until then
+            newest = await self._conversations.recent_complete_messages(identity, limit=pairs)
+            if question is not None:
                 if new_kind is not None:
                     await self._conversations.create(identity, kind=new_kind)
                 await self._conversations.append_messages(identity, [question], lease=holder)
         except BaseException:
             await self._service.release(identity, holder=holder)
             raise
-        return Begun(wait, () if wait else tuple(newest))
+        return Begun(0.0, tuple(newest))
 
     async def end(
         self, identity: ConversationIdentity, ending: Ending, *, holder: str
@@ -76,10 +73,6 @@ class ComposedExchanges:
         await self._service.release(identity, holder=holder)
         return title
 
-    async def _require(self, identity: ConversationIdentity, new_kind: str | None) -> None:
-        if new_kind is None and not await self._conversations.exists(identity):
-            raise NotFoundError("no such session")
-
     async def _beside(self, identity: ConversationIdentity, ending: Ending, answer_id: str) -> None:
         if ending.title is not None:
             await self._conversations.set_generated_title(identity, title=ending.title)
@@ -91,11 +84,3 @@ class ComposedExchanges:
                 answer_id=answer_id,
                 envelope=ending.envelope or "{}",
             )
-
-
-def _answers(found: Sequence[object]) -> tuple[None, Sequence[ConversationMessage], float]:
-    """What all of them gave; the first error where one failed."""
-    for each in found:
-        if isinstance(each, BaseException):
-            raise each
-    return found  # type: ignore[return-value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from muniment.domain.conversation import (
 from muniment.domain.realm import RealmKey
 from muniment.governance.audit_record import realm_text
 from muniment.stores.entries import iso
+from muniment.stores.recalled import is_searchable, spoken
 
 SESSION, MESSAGE = "session", "message"
 LONGEST_MESSAGE_LINE = (6 << 20) + 65_536  # 1 MiB of text, every character escaped
@@ -88,6 +90,35 @@ def read_message(line: int, given: object, talk: Talk | None) -> Said:
     if not {"message_id", "role", "content"} <= values.keys():
         raise ValueError("message: must have id, role, content and created_at")
     return Said(line, talk.identity, ConversationMessage(**values))
+
+
+def talk_row(one: Talk | Said, fixed: dict[str, Any]) -> dict[str, Any]:
+    """A session or a message as it is staged; `content` is what is embedded of it."""
+    text = ""
+    if isinstance(one, Talk):
+        record: dict[str, Any] = {SESSION: {"kind": one.kind, "title": one.title}}
+    else:
+        record = exported_message(one.message)
+        if is_searchable(one.message):
+            text = spoken(one.message.content, one.message.name)
+    return {
+        **fixed,
+        "line": one.line,
+        "tenant": one.identity.tenant_id,
+        "user": one.identity.user_id,
+        "session": one.identity.session_id,
+        "record": json.dumps(record, ensure_ascii=False),
+        "content": text,
+    }
+
+
+def read_talk(line: int, place: tuple[str, str, str], record: str) -> Talk | Said:
+    """What `talk_row` staged, of a tenant, user and session."""
+    tenant, user, session = place
+    identity, held = ConversationIdentity(tenant, user, session, user), json.loads(record)
+    if SESSION in held:
+        return Talk(line, identity, **held[SESSION])
+    return read_message(line, held[MESSAGE], Talk(line, identity, "", None))
 
 
 def _instant(value: object) -> datetime:

@@ -19,7 +19,7 @@ from muniment.lexical.indexing import index_text
 from muniment.stores.postgres.audiences import digest_of, user_of
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
-from muniment.stores.postgres.importing_talks import publish_talks, talk_row
+from muniment.stores.postgres.importing_talks import publish_talks
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.totals import held_quota
 from muniment.stores.rows import dumps, memory_row, micros
@@ -32,7 +32,7 @@ from muniment.stores.transfer_reading import (
     Incoming,
     read_lines,
 )
-from muniment.stores.transfer_talks import Said, Talk
+from muniment.stores.transfer_talks import Said, Talk, talk_row
 
 _BATCH = 500
 _RECORDED = 1_000

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
-from typing import Any
 
 from muniment.domain.conversation import ConversationIdentity
 from muniment.errors import InvalidEntryError
@@ -15,39 +13,13 @@ from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.messages import add_messages, open_conversation, realm_of_talk
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.vectors import Halfvec
-from muniment.stores.recalled import is_searchable, spoken
+from muniment.stores.recalled import is_searchable
 from muniment.stores.transfer_lines import refused
-from muniment.stores.transfer_talks import (
-    MESSAGE,
-    SESSION,
-    Said,
-    Talk,
-    exported_message,
-    read_message,
-)
+from muniment.stores.transfer_talks import Said, Talk, read_talk
 
 _AT_ONCE = 500
 _Staged = tuple[Talk | Said, Halfvec | None]
 _Spoken = tuple[Said, Halfvec | None]
-
-
-def talk_row(one: Talk | Said, fixed: dict[str, Any]) -> dict[str, Any]:
-    """A session or a message as it is staged; `content` is what is embedded of it."""
-    text = ""
-    if isinstance(one, Talk):
-        record: dict[str, Any] = {SESSION: {"kind": one.kind, "title": one.title}}
-    else:
-        record = exported_message(one.message)
-        if is_searchable(one.message):
-            text = spoken(one.message.content, one.message.name)
-    return {
-        **fixed,
-        "line": one.line,
-        "user": one.identity.user_id,
-        "session": one.identity.session_id,
-        "record": json.dumps(record, ensure_ascii=False),
-        "content": text,
-    }
 
 
 async def publish_talks(change: Change, number: int) -> tuple[int, int]:
@@ -96,9 +68,5 @@ async def _pages(db: Session, number: int) -> AsyncIterator[list[_Staged]]:
 def _read(
     tenant: str, line: int, user: str, session: str, text: str, wire: bytes | None
 ) -> _Staged:
-    identity = ConversationIdentity(tenant, user, session, user)
-    record = json.loads(text)
-    if SESSION in record:
-        return Talk(line, identity, **record[SESSION]), None
-    talk = Talk(line, identity, "", None)
-    return read_message(line, record[MESSAGE], talk), None if wire is None else Halfvec(wire)
+    one = read_talk(line, (tenant, user, session), text)
+    return one, None if wire is None else Halfvec(wire)

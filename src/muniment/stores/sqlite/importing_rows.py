@@ -17,10 +17,9 @@ from muniment.lexical.indexing import index_text
 from muniment.stores.driven import Finished
 from muniment.stores.rows import dumps, micros
 from muniment.stores.sqlite.core import Core
-from muniment.stores.sqlite.importing_talks import talk_row
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.transfer_reading import Incoming
-from muniment.stores.transfer_talks import Said, Talk
+from muniment.stores.transfer_talks import Said, Talk, talk_row
 
 _AT_ONCE = 100
 """Rows a statement. SQLite runs one without Python's lock, which the next batch is made under."""

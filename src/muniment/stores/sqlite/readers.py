@@ -6,16 +6,14 @@ import queue
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import apsw
 
 from muniment.errors import MemoryStoreError
 from muniment.stores.driven import Handed
+from muniment.stores.sqlite.calls import Answer, Job
 from muniment.stores.sqlite.errors import store_errors
-
-Answer = TypeVar("Answer")
-Job = Callable[[apsw.Connection], Answer]
 
 
 class Read(Generic[Answer]):
