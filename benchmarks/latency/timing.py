@@ -32,40 +32,43 @@ class Timing:
 
 def timed(call: Callable[[int], object], calls: int, *, warm: int = 3) -> Timing:
     """``call`` with 0, 1, 2...; the first ``warm`` calls are not counted."""
-    wall, cpu = [], []
-    for number in range(warm + calls):
-        begun, worked = time.perf_counter(), time.process_time()
-        call(number)
-        wall.append(time.perf_counter() - begun)
-        cpu.append(time.process_time() - worked)
-    return Timing.of(wall[warm:], cpu[warm:])
+    return timed_in_turn([call], calls, warm=warm)[0]
 
 
-def timed_in_turn(calls: Sequence[Callable[[int], object]], times: int) -> list[Timing]:
+def timed_in_turn(
+    calls: Sequence[Callable[[int], object]], times: int, *, warm: int = 3
+) -> list[Timing]:
     """:func:`timed` for several things to compare: one call of each in turn, so that whatever
     else the machine does falls on all of them."""
     measured: list[tuple[list[float], list[float]]] = [([], []) for _ in calls]
-    for number in range(-3, times):
+    for number in range(warm + times):
         for call, (wall, cpu) in zip(calls, measured, strict=True):
             begun, worked = time.perf_counter(), time.process_time()
-            call(abs(number))
-            if number >= 0:
-                wall.append(time.perf_counter() - begun)
-                cpu.append(time.process_time() - worked)
-    return [Timing.of(wall, cpu) for wall, cpu in measured]
+            call(number)
+            wall.append(time.perf_counter() - begun)
+            cpu.append(time.process_time() - worked)
+    return [Timing.of(wall[warm:], cpu[warm:]) for wall, cpu in measured]
 
 
 async def timed_async(
     call: Callable[[int], Awaitable[object]], calls: int, *, warm: int = 3
 ) -> Timing:
     """:func:`timed` for a coroutine function."""
-    wall, cpu = [], []
-    for number in range(warm + calls):
-        begun, worked = time.perf_counter(), time.process_time()
-        await call(number)
-        wall.append(time.perf_counter() - begun)
-        cpu.append(time.process_time() - worked)
-    return Timing.of(wall[warm:], cpu[warm:])
+    return (await timed_async_in_turn([call], calls, warm=warm))[0]
+
+
+async def timed_async_in_turn(
+    calls: Sequence[Callable[[int], Awaitable[object]]], times: int, *, warm: int = 3
+) -> list[Timing]:
+    """:func:`timed_in_turn` for coroutine functions."""
+    measured: list[tuple[list[float], list[float]]] = [([], []) for _ in calls]
+    for number in range(warm + times):
+        for call, (wall, cpu) in zip(calls, measured, strict=True):
+            begun, worked = time.perf_counter(), time.process_time()
+            await call(number)
+            wall.append(time.perf_counter() - begun)
+            cpu.append(time.process_time() - worked)
+    return [Timing.of(wall[warm:], cpu[warm:]) for wall, cpu in measured]
 
 
 def _milliseconds(seconds: float) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from benchmarks.latency.environments import HARBORRAG
 from benchmarks.latency.figures import US, Figure
 from benchmarks.latency.filling import url_of
 from benchmarks.latency.settings import Run
-from benchmarks.latency.timing import Timing, timed_async
+from benchmarks.latency.timing import Timing, timed_async_in_turn
 from muniment import MemoryOwner, OpenMemory, open_memory
 
 _RUNS = 50_000
@@ -20,7 +22,7 @@ async def measure(run: Run) -> list[Figure]:
     row = f"working-memory update, {_RUNS:,} live runs"
     figures: list[Figure] = []
     for store in ("memory", "sqlite"):
-        alone, among = [await _updated(run, store, runs) for runs in (1, run.size(_RUNS))]
+        alone, among = await _updated(run, store)
         figures += _told(row, f"{US}, {store}", alone, among)
     return [*figures, *_peer(run, row)]
 
@@ -32,12 +34,22 @@ def _told(row: str, system: str, alone: Timing, among: Timing) -> list[Figure]:
     return [rate, Figure(row, f"{system}, many / one", round(times, 2), "x", "flat", flat)]
 
 
-async def _updated(run: Run, store: str, runs: int) -> Timing:
-    url = "memory://" if store == "memory" else url_of(run.place(f"working-{runs}"))
-    async with open_memory(url, embedder=None) as memory:
-        for number in range(runs):
-            await _update(memory, number)
-        return await timed_async(lambda call: _update(memory, call % runs), 10 * run.calls)
+async def _updated(run: Run, store: str) -> list[Timing]:
+    """An update with one live run and with all, in turn: each in a store of its own."""
+    counts = (1, run.size(_RUNS))
+    async with AsyncExitStack() as opened:
+        sides = []
+        for runs in counts:
+            url = "memory://" if store == "memory" else url_of(run.place(f"working-{runs}"))
+            memory = await opened.enter_async_context(open_memory(url, embedder=None))
+            for number in range(runs):
+                await _update(memory, number)
+            sides.append(partial(_update_one_of, memory, runs))
+        return await timed_async_in_turn(sides, 10 * run.calls)
+
+
+async def _update_one_of(memory: OpenMemory, runs: int, call: int) -> None:
+    await _update(memory, call % runs)
 
 
 async def _update(memory: OpenMemory, number: int) -> None:
