@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import jwt
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.types import Scope
 
 from muniment.domain import checks
 from muniment.domain.conversation import ConversationIdentity
@@ -18,6 +19,7 @@ from muniment.domain.identifiers import DEFAULT_TENANT, DEFAULT_USER
 from muniment.domain.owner import MemoryOwner
 from muniment.server.keys import Keys, KeysUnavailable, UnknownKey
 from muniment.server.known_tokens import Known, KnownTokens
+from muniment.server.middleware.crowding import take_place
 from muniment.server.problems import Problem
 from muniment.server.settings import AuthSettings
 
@@ -188,17 +190,20 @@ async def identified(
 ) -> Caller:
     """The caller of a request, in the tenant that it names."""
     token = None if credentials is None else credentials.credentials
-    return await caller_of(request.app.state.authenticator, token, tenant)
+    return await caller_of(request.scope, token, tenant)
 
 
-async def caller_of(authenticator: Authenticator, token: str | None, tenant: str) -> Caller:
-    """Who a request's token says that asks, in the tenant that it names."""
-    identity = await authenticator.identify(token)
+async def caller_of(scope: Scope, token: str | None, tenant: str) -> Caller:
+    """Who a request's token says that asks, in the tenant that it names; Problem 503 where that
+    tenant asks for more at once than others leave."""
+    identity = await scope["app"].state.authenticator.identify(token)
     try:
         wanted = checks.identifier("tenant", tenant)
     except ValueError:
         wanted = ""
-    return identity.in_tenant(wanted)
+    caller: Caller = identity.in_tenant(wanted)
+    take_place(scope, caller.tenant)
+    return caller
 
 
 def of_role(needed: Role) -> Callable[[Caller], Coroutine[Any, Any, Caller]]:

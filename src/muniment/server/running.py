@@ -10,6 +10,7 @@ import sys
 import uvicorn
 
 from muniment.server.app import create_app
+from muniment.server.connections import connections_for
 from muniment.server.settings import ServerSettings
 
 GRACE_SECONDS = 30
@@ -30,6 +31,8 @@ def serve(settings: ServerSettings) -> None:
         create_app(settings),
         host=settings.host,
         port=settings.port,
+        http=connections_for(settings.client_seconds),
+        ws="none",
         access_log=False,  # its lines hold paths, and those hold ids
         server_header=False,
         proxy_headers=False,  # nothing is decided by a client's address

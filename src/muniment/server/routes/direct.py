@@ -44,7 +44,7 @@ class DirectRoute(StrictRoute):
         state = scope["app"].state
         try:
             body = read_json(b"".join(each["body"] for each in messages))
-            caller = await caller_of(state.authenticator, _token(headers), DEFAULT_TENANT)
+            caller = await caller_of(scope, _token(headers), DEFAULT_TENANT)
             request = CompletionRequest.model_validate(body)
         except (MalformedJsonError, KeyError, ValidationError):
             return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, BinaryIO, cast
 
 from fastapi import APIRouter, Query, Request
@@ -27,6 +28,8 @@ IMPORT_PATH = "/v1/memory/import"
 MEDIA_TYPE = "application/x-ndjson"
 MOST_IMPORT_BYTES = 64 << 20
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
+_MOST_IMPORTING = 8
+_IMPORTING: set[str] = set()
 _LINES: dict[str, Any] = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 
 
@@ -90,18 +93,17 @@ async def import_(
     """Store an export's memories, all or none, under new ids. `rescope` moves a file of another
     tenant into this one; without it everything must belong to the selection already.
     `conversations` admits sessions and messages, which join those that are there."""
-    if _ONE_AT_A_TIME.locked():
-        raise Problem(503, "importing", "another import is under way", retry_after=5)
-    async with _ONE_AT_A_TIME:
-        entries = services.memory.store.entries
-        done = await entries.import_stream(
-            MemoryOwner(caller.tenant, user_id=user_id),
-            await _body(request),
-            max_trust=max_trust,
-            rescope=rescope,
-            skip_duplicates=skip_duplicates,
-            include_conversations=conversations,
-        )
+    with _only_one_of(caller.tenant):
+        body = await _body(request)
+        async with _ONE_AT_A_TIME:  # once it is here: who sends it slowly keeps nobody waiting
+            done = await services.memory.store.entries.import_stream(
+                MemoryOwner(caller.tenant, user_id=user_id),
+                body,
+                max_trust=max_trust,
+                rescope=rescope,
+                skip_duplicates=skip_duplicates,
+                include_conversations=conversations,
+            )
     return Imported(
         imported=done.imported,
         skipped_duplicates=done.skipped_duplicates,
@@ -109,6 +111,18 @@ async def import_(
         sessions=done.sessions,
         messages=done.messages,
     )
+
+
+@contextmanager
+def _only_one_of(tenant: str) -> Iterator[None]:
+    """Hold one import's body of a tenant in memory, and of few tenants; Problem 503 past that."""
+    if tenant in _IMPORTING or len(_IMPORTING) >= _MOST_IMPORTING:
+        raise Problem(503, "importing", "another import is under way", retry_after=5)
+    _IMPORTING.add(tenant)
+    try:
+        yield
+    finally:
+        _IMPORTING.discard(tenant)
 
 
 async def _body(request: Request) -> BinaryIO:
