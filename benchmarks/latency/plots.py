@@ -11,10 +11,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-_LINES = (
-    ("p50", "median", "o"),
-    ("cpu", "processor time, median", "s"),
-    ("least", "fastest", "."),
+_LINES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("p95", {"label": "95 of 100 calls", "color": "tab:gray", "linestyle": ":", "marker": "."}),
+    ("p50", {"label": "median", "color": "tab:blue", "linewidth": 5, "alpha": 0.35}),
+    ("cpu", {"label": "median, processor time", "color": "tab:orange", "marker": "s"}),
+    ("least", {"label": "fastest", "color": "tab:green", "linestyle": "--", "marker": "."}),
 )
 
 
@@ -30,15 +31,15 @@ def draw(folder: Path) -> list[Path]:
     for name, points in _series(written["figures"]).items():
         figure, axes = pyplot.subplots(figsize=(6, 4))
         places = range(len(points))  # sizes grow by steps: each step is as wide as the next
-        for key, label, marker in _LINES:
-            axes.plot(places, [point[key] for point in points], marker=marker, label=label)
+        for key, look in _LINES:
+            axes.plot(places, [point[key] for point in points], **look)
         axes.set_xticks(places, [f"{point['size']:,}" for point in points])
         call = points[0]["call"]
         axes.set(
-            xlabel=name,
+            xlabel=f"{name} (steps, not to scale)",
             ylabel=f"{call}, ms",
             title=f"{call.capitalize()} by {name}",
-            ylim=(0, None),
+            ylim=(0, 1.1 * max(point["p95"] for point in points)),
         )
         axes.grid(alpha=0.3)
         axes.legend()

@@ -29,11 +29,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """The URL of llama.cpp's server with the model, from when it listens until it has ended."""
+def serving(context: int = 8192) -> Iterator[str]:
+    """The URL of llama.cpp's server with the model, until the block ends.
+
+    `context`: tokens that it holds, which also bounds an answer that does not end.
+    """
     port = free_port()
     command = [sys.executable, "-m", "llama_cpp.server", "--model", str(weights())]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(context)]
     with subprocess.Popen(  # noqa: S603
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace"
     ) as process:

@@ -28,13 +28,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     settings = {
         "MUNIMENT_MODEL": "smollm2",
         "MUNIMENT_MODEL_TIMEOUT_SECONDS": "120",
-        "MUNIMENT_MEMORY_CALL_TIMEOUT_SECONDS": "60",
-        "MUNIMENT_MEMORY_TURN_TIMEOUT_SECONDS": "180",
+        "MUNIMENT_MEMORY_CALL_TIMEOUT_SECONDS": "30",
+        "MUNIMENT_MEMORY_TURN_TIMEOUT_SECONDS": "60",
         "MUNIMENT_ALLOW_FULL_MEMORY": "true",
     }
     folder = tmp_path_factory.mktemp("service")
     with (
-        serving() as url,
+        serving(context=1024) as url,
         Service.running(folder, **JWT_MODE, **settings, MUNIMENT_MODEL_BASE_URL=url) as running,
     ):
         yield running
