@@ -101,8 +101,8 @@ SQLITE = (
     Mutation(
         "SQLite: the messages of this window are left out",
         "stores/sqlite/memories.py",
-        "exclude_keys=skip,",
-        "",
+        "skipped = excluded_seqs(db, ask)",
+        "skipped = frozenset()",
         kit("sqlite", "recall:messages_of_this_window_are_left_out"),
     ),
     Mutation(

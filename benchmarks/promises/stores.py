@@ -59,6 +59,28 @@ STORES = (
         kit("in_memory", "memories:an_owner_that_cannot_address_the_scope_is_refused"),
     ),
     Mutation(
+        "a search keeps to the scopes asked for",
+        "stores/asks.py",
+        "keys=audiences(query.owner, query.scopes),",
+        "keys=audiences(query.owner),",
+        kit("sqlite", "memories:search_filters_by_scope_type_and_trust"),
+    ),
+    Mutation(
+        "the messages of this window are left out of what is ranked",
+        "stores/asks.py",
+        "excluded=skipped,",
+        "",
+        kit("sqlite", "recall:messages_of_this_window_are_left_out"),
+    ),
+    Mutation(
+        "of one id in several scopes the narrowest is given",
+        "stores/memory_face.py",
+        "return min(found, key=lambda memory: _nearness(memory, caller), default=None)",
+        "return found[-1] if found else None",
+        kit("sqlite", "memories:an_id_that_several_scopes_use_means_the_narrowest")
+        + kit("in_memory", "memories:an_id_that_several_scopes_use_means_the_narrowest"),
+    ),
+    Mutation(
         "in memory: rows are read by audience",
         "stores/in_memory/tables.py",
         "return [row for row in self.memories.values() if row.audience in allowed]",
@@ -68,21 +90,21 @@ STORES = (
     Mutation(
         "in memory: an expired memory is not given",
         "stores/in_memory/memories.py",
-        "rows = [row for row in self._of_id(caller, memory_id) if not self._expired(row)]",
-        "rows = self._of_id(caller, memory_id)",
+        "return [row.memory for row in rows if not row.memory.is_expired_at(ask.now)]",
+        "return [row.memory for row in rows]",
         kit("in_memory", "memories:an_expired_memory_never_comes_back"),
     ),
     Mutation(
         "in memory: a listing keeps to validity",
         "stores/in_memory/memories.py",
-        "valid = query.include_invalid or memory.is_valid_at(query.as_of or now)",
+        "valid = ask.include_invalid or memory.is_valid_at(ask.as_of or ask.now)",
         "valid = True",
         kit("in_memory", "memories:validity_is_a_half_open_interval"),
     ),
     Mutation(
         "in memory: a listing keeps to the trust asked for",
         "stores/in_memory/memories.py",
-        "trusted = query.min_trust is None or memory.trust >= query.min_trust",
+        "trusted = memory.trust.rank >= ask.trust",
         "trusted = True",
         kit("in_memory", "memories:search_filters_by_scope_type_and_trust"),
     ),
@@ -96,8 +118,8 @@ STORES = (
     Mutation(
         "in memory: the messages of this window are left out",
         "stores/in_memory/memories.py",
-        "exclude_keys=self._excluded(owner, exclude_message_ids),",
-        "",
+        "skipped=self._excluded(ask),",
+        "skipped=(),",
         kit("in_memory", "recall:messages_of_this_window_are_left_out"),
     ),
     Mutation(

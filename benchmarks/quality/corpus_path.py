@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from muniment.evaluation.dataset import Conversation
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.evidence.eligibility import Filters
 from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.evidence.vectors import pack_vector
@@ -33,8 +34,8 @@ def rankings(
             for found in score(
                 [corpus],
                 analyze(asked.text),
+                Filters(now=now),
                 embedding=questions[place] if questions is not None else None,
-                now=now,
                 limit=limit,
                 weights=weights,
             )

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.evidence.corpus import Corpus, CorpusRow
+from muniment.evidence.eligibility import Filters
 from muniment.evidence.query import MAX_TERMS, analyze
 from muniment.evidence.score import Scored, score
 from muniment.evidence.vectors import ByteVectors, FloatVectors, Vectors, pack_vector
@@ -27,7 +28,7 @@ def row(key: int, text: str) -> CorpusRow:
 
 def asked(corpus: Corpus) -> list[Scored]:
     question = analyze("tea at noon in Oslo")
-    return score([corpus], question, embedding=[1.0, 2.0, 0.5], now=0.0, as_of=100.0)
+    return score([corpus], question, Filters(now=0.0, as_of=100.0), embedding=[1.0, 2.0, 0.5])
 
 
 @pytest.mark.parametrize("form", [FloatVectors, ByteVectors])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from muniment.evidence.corpus import MESSAGE, Columns, Corpus, CorpusRow
+from muniment.evidence.eligibility import Filters
 from muniment.evidence.query import analyze
 from muniment.evidence.score import LEAST_RELEVANCE, Scored, score
 from muniment.evidence.vectors import ByteVectors, pack_vector, unpack_vector
@@ -16,6 +17,7 @@ from muniment.evidence.weights import HYBRID, LANES
 from muniment.lexical.indexing import index_text
 
 NOW = 1_000.0
+AT = Filters(NOW)
 
 
 def row(
@@ -36,9 +38,13 @@ def corpus(*rows: CorpusRow) -> Corpus:
 
 
 def ask(
-    text: str, *corpora: Corpus, embedding: list[float] | None = None, **more: Any
+    text: str,
+    *corpora: Corpus,
+    filters: Filters = AT,
+    embedding: list[float] | None = None,
+    **more: Any,
 ) -> list[Scored]:
-    return score(corpora, analyze(text), embedding=embedding, **({"now": NOW} | more))
+    return score(corpora, analyze(text), filters, embedding=embedding, **more)
 
 
 def keys(found: list[Scored]) -> list[int]:
@@ -182,14 +188,14 @@ def test_a_removed_message_is_no_neighbour() -> None:
         ({"kind": "episode"}, {"kinds": {"fact"}}),
         ({"kind": MESSAGE, "at": 500.0}, {"as_of": 499.0}),
         ({"kind": MESSAGE, "session": "s"}, {"session": "t"}),
-        ({"kind": MESSAGE}, {"exclude_keys": {1}}),
+        ({"kind": MESSAGE}, {"excluded": {1}}),
         ({"kind": "fact"}, {"kinds": set()}),
     ],
 )
 def test_a_row_outside_the_filters_is_not_found(
     limits: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    assert ask("tea", corpus(row(1, "tea", **limits)), **asked) == []
+    assert ask("tea", corpus(row(1, "tea", **limits)), filters=Filters(NOW, **asked)) == []
 
 
 @pytest.mark.parametrize(
@@ -201,11 +207,11 @@ def test_a_row_outside_the_filters_is_not_found(
         ({"invalid_at": 500.0}, {"include_invalid": True}),
         ({"trust": 1}, {"min_trust": 1}),
         ({"kind": "fact", "at": 500.0}, {"as_of": 499.0}),
-        ({"kind": "fact"}, {"session": "t", "exclude_keys": {1}}),
+        ({"kind": "fact"}, {"session": "t", "excluded": {1}}),
     ],
 )
 def test_a_row_within_the_filters_is_found(limits: dict[str, Any], asked: dict[str, Any]) -> None:
-    assert keys(ask("tea", corpus(row(1, "tea", **limits)), **asked)) == [1]
+    assert keys(ask("tea", corpus(row(1, "tea", **limits)), filters=Filters(NOW, **asked))) == [1]
 
 
 def test_foreign_text_is_found_by_substring_through_the_ranking() -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
+from muniment.evidence.eligibility import Filters
 from muniment.evidence.query import analyze
 from muniment.evidence.score import score
 from muniment.lexical.concepts import asked_kinds
@@ -103,7 +104,7 @@ def told(*texts: str, days_apart: float = 31.0) -> Corpus:
 def test_a_thing_of_the_kind_asked_for_is_found_without_a_word_in_common() -> None:
     corpus = told("I moved house again.", "My violin needs new strings.", "The bus was late.")
     (best, *_) = score(
-        [corpus], analyze("Which instruments are there?"), embedding=None, now=MONDAY
+        [corpus], analyze("Which instruments are there?"), Filters(MONDAY), embedding=None
     )
     assert best.key == 1
 
@@ -112,5 +113,5 @@ def test_of_two_alike_the_one_told_in_the_month_asked_for_comes_first() -> None:
     corpus = told("I baked a cake.", "I baked a cake.", "I baked a cake.")
     for month, place in (("May", 0), ("June", 1), ("July", 2)):
         asked = analyze(f"What did Ana bake at the start of {month} 2023?")
-        (best, *_) = score([corpus], asked, embedding=None, now=MONDAY)
+        (best, *_) = score([corpus], asked, Filters(MONDAY), embedding=None)
         assert best.key == place

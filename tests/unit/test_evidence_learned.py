@@ -18,6 +18,7 @@ from muniment.evidence.vectors import pack_vector
 from muniment.evidence.weights import EVIDENCE, HYBRID, LEARNED
 from muniment.lexical.indexing import index_text
 
+AT = Filters(now=9.0)
 TALK = (
     ("Bo", "Hey Ana! Which instrument do you play these days?"),
     ("Ana", "I took up the violin last spring, and I practise every day."),
@@ -46,9 +47,7 @@ def talk(kind: str = MESSAGE, *, vectors: bool = False) -> Corpus:
 @pytest.mark.parametrize("vectors", [False, True])
 def test_every_feature_of_the_shipped_model_is_computed(vectors: bool) -> None:
     embedding = [1.0, 0.5] if vectors else None
-    found = gather(
-        [talk(vectors=vectors)], analyze("violin"), embedding=embedding, filters=Filters(now=9.0)
-    )
+    found = gather([talk(vectors=vectors)], analyze("violin"), embedding=embedding, filters=AT)
     computed = [name for names, _ in found.features() for name in names]
     assert list(learned(meaning=vectors).names) == computed
 
@@ -59,24 +58,24 @@ def test_the_shipped_model_says_where_it_comes_from() -> None:
 
 
 def test_an_answer_is_ranked_above_the_question_and_its_echo() -> None:
-    found = score([talk()], analyze("When did Ana start the violin?"), embedding=None, now=9.0)
+    found = score([talk()], analyze("When did Ana start the violin?"), AT, embedding=None)
     assert found[0].key == 1
 
 
 def test_what_each_group_of_features_added_is_told_by_name() -> None:
-    (found, *_) = score([talk()], analyze("Ana violin"), embedding=None, now=9.0, weights=LEARNED)
+    (found, *_) = score([talk()], analyze("Ana violin"), AT, embedding=None, weights=LEARNED)
     assert {"learned:words", "learned:kind", "learned:speaker"} <= set(found.lanes)
 
 
 def test_plain_hybrid_is_one_argument_away() -> None:
-    (found, *_) = score([talk()], analyze("Ana violin"), embedding=None, now=9.0, weights=HYBRID)
+    (found, *_) = score([talk()], analyze("Ana violin"), AT, embedding=None, weights=HYBRID)
     assert not any(lane.startswith("learned:") for lane in found.lanes)
 
 
 def test_typed_memories_alone_are_ranked_by_the_round_weights() -> None:
     asked = analyze("When did Ana start the violin?")
-    usual = score([talk("fact")], asked, embedding=None, now=9.0, weights=LEARNED)
-    assert usual == score([talk("fact")], asked, embedding=None, now=9.0, weights=EVIDENCE)
+    usual = score([talk("fact")], asked, AT, embedding=None, weights=LEARNED)
+    assert usual == score([talk("fact")], asked, AT, embedding=None, weights=EVIDENCE)
 
 
 def test_what_only_messages_have_counts_for_a_typed_memory_as_in_the_strongest_messages() -> None:
@@ -94,12 +93,12 @@ def test_what_only_messages_have_counts_for_a_typed_memory_as_in_the_strongest_m
 def test_a_typed_memory_that_answers_is_found_among_messages() -> None:
     memory = Corpus()
     memory.upsert([CorpusRow(7, "fact", index_text("Ana plays the violin"), 5.0, 1)])
-    found = score([memory, talk()], analyze("Does Ana play the violin?"), embedding=None, now=9.0)
+    found = score([memory, talk()], analyze("Does Ana play the violin?"), AT, embedding=None)
     assert (0, 7) in [(one.corpus_index, one.key) for one in found[:2]]
 
 
 def test_relevance_lies_above_zero_and_the_best_has_one() -> None:
-    found = score([talk(vectors=True)], analyze("violin"), embedding=[0.0, 1.0], now=9.0)
+    found = score([talk(vectors=True)], analyze("violin"), AT, embedding=[0.0, 1.0])
     assert found[0].relevance == 1.0
     assert all(0 < one.relevance <= 1 for one in found)
 
@@ -109,14 +108,12 @@ def test_of_a_fact_and_a_message_that_say_the_same_the_fact_comes_first() -> Non
     text = index_text("Ana plays the violin")
     memory.upsert([CorpusRow(7, "fact", text, 5.0, 1)])
     spoken.upsert([CorpusRow(8, MESSAGE, text, 5.0, 1, session="s")])
-    found = score([spoken, memory], analyze("Does Ana play the violin?"), embedding=None, now=9.0)
+    found = score([spoken, memory], analyze("Does Ana play the violin?"), AT, embedding=None)
     assert [one.key for one in found] == [7, 8]
     assert found[0].lanes["learned:distilled"] > found[1].lanes["learned:distilled"] == 0
 
 
 def test_relevance_is_the_odds_to_the_best_so_that_a_factor_of_two_lifts_only_near_rows() -> None:
-    found = score(
-        [talk()], analyze("Where in Oslo does Kim play the cello?"), embedding=None, now=9
-    )
+    found = score([talk()], analyze("Where in Oslo does Kim play the cello?"), AT, embedding=None)
     assert found[0].key == 3
     assert all(2 * one.relevance < 1 for one in found[1:])

@@ -105,7 +105,7 @@ async def test_what_a_lying_ranking_names_is_asked_again(
         await sqlite.memories.save(wrong)
     else:
         await sqlite.conversations.append_messages(conversation(wrong[0]), [wrong[1]])
-    monkeypatch.setattr("muniment.stores.sqlite.memories.score", everything)
+    monkeypatch.setattr("muniment.stores.asks.score", everything)
     contents = {memory.content for memory in await recalled(sqlite, **asked)}
     assert contents == {"tea of Ana", "tea said by Ana"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -63,15 +63,9 @@ class _Most(NamedTuple):
 def score(
     corpora: Sequence[Corpus],
     question: Question | str,
+    filters: Filters,
     *,
     embedding: Sequence[float] | None,
-    now: float,
-    as_of: float | None = None,
-    include_invalid: bool = False,
-    kinds: Collection[str] | None = None,
-    session: str | None = None,
-    exclude_keys: Collection[int] = (),
-    min_trust: int = 0,
     limit: int = 100,
     reach: Reach | None = None,
     weights: Ranking = DEFAULT,
@@ -79,12 +73,11 @@ def score(
     """At most ``limit`` rows within ``reach``, best first; equals by corpus, then newest, then key.
 
     A row that shares no word with the question and has no embedding to compare is not found.
-    ``session`` and ``exclude_keys`` concern messages only. Never raises for a question's content.
+    Never raises for a question's content.
     """
     if limit < 1 or not any(map(len, corpora)):
         return []
     question = analyze(question) if isinstance(question, str) else question
-    filters = Filters(now, as_of, include_invalid, kinds, session, exclude_keys, min_trust)
     if isinstance(weights, Weights):
         question = replace(question, kinds=(), times=())
     found = gather(corpora, question, embedding=embedding, filters=filters)

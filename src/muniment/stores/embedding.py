@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from muniment.evidence.vectors import pack_vector
 from muniment.ports import MemoryEmbedder
@@ -13,6 +13,15 @@ from muniment.ports import MemoryEmbedder
 DEFAULT_TIMEOUT_SECONDS = 10.0
 _BATCH = 64
 _log = logging.getLogger(__name__)
+
+
+class Embedded(NamedTuple):
+    """A row's packed vector, None without one; `given` by the caller, who hears if it does not
+    fit.
+    """
+
+    vector: bytes | None
+    given: bool = False
 
 
 class RowEmbedder:
@@ -32,6 +41,12 @@ class RowEmbedder:
     async def one(self, text: str) -> bytes | None:
         """The vector of one text."""
         return (await self.many([text]))[0]
+
+    async def for_text(self, text: str, given: Sequence[float] | None) -> Embedded:
+        """The vector that the caller made of a text, else the embedder's."""
+        if given is not None:
+            return Embedded(pack_vector(given), given=True)
+        return Embedded(await self.one(text))
 
     async def many(self, texts: Sequence[str]) -> list[bytes | None]:
         """One answer a text, in order; a batch that fails leaves its texts without."""

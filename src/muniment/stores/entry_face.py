@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
@@ -13,7 +13,7 @@ from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.trust import Trust
 from muniment.errors import NotFoundError
 from muniment.evidence.vectors import unpack_vector
-from muniment.governance.usage import ServedCounts
+from muniment.stores.common import Common
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.entries import (
     DEFAULT_IMPORTANCE,
@@ -28,7 +28,6 @@ from muniment.stores.entries import (
     replacement,
 )
 from muniment.stores.entry_search import EntrySearch, entry_search
-from muniment.stores.limits import Limits
 from muniment.stores.transfer import (
     MAX_BYTES,
     MAX_ENTRIES,
@@ -41,17 +40,6 @@ from muniment.stores.transfer_files import FileTransfers
 
 Replacing = Callable[[Memory, datetime], tuple[str, Memory]]
 """From the entry replaced and the instant, the audience and the entry that takes its place."""
-
-
-class Common(Protocol):
-    """What a realm face needs of its store, whatever it is."""
-
-    @property
-    def clock(self) -> Callable[[], datetime]: ...
-    @property
-    def limits(self) -> Limits: ...
-    @property
-    def served(self) -> ServedCounts: ...
 
 
 class Entries(FileTransfers):

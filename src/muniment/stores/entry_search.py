@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from muniment.domain import checks
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.trust import Trust
 from muniment.errors import InvalidEntryError
+from muniment.evidence.corpus import Corpus
+from muniment.evidence.eligibility import Filters
 from muniment.evidence.query import Question, analyze
+from muniment.evidence.score import Scored, score
+from muniment.evidence.weights import Ranking
 from muniment.lexical.words import plain_words
 from muniment.stores.entries import SearchHit, entry_of, entry_trust
 from muniment.stores.limits import MAX_RESULTS
@@ -47,18 +50,35 @@ class EntrySearch:
         """How many rows to rank."""
         return self.k if self.max_tokens is None else MOST_RANKED
 
-    def filters(self, now: int) -> dict[str, Any]:
-        """What `score` is to pass over; `now` in microseconds since 1970."""
+    def filters(self, now: int) -> Filters:
+        """Which rows may be found; `now` in microseconds since 1970."""
         moment = now / _MICROS
-        return {
+        return Filters(
             # Every row outlives the beginning of time; validity is asked as of `now` then.
-            "now": float("-inf") if self.expired else moment,
-            "as_of": moment,
-            "include_invalid": self.superseded,
-            "kinds": self.kinds,
-            "min_trust": self.trust,
-            "limit": self.limit,
-        }
+            now=float("-inf") if self.expired else moment,
+            as_of=moment,
+            include_invalid=self.superseded,
+            kinds=self.kinds,
+            min_trust=self.trust,
+        )
+
+    def scored(
+        self,
+        corpora: Sequence[Corpus],
+        now: int,
+        *,
+        embedding: Sequence[float] | None,
+        weights: Ranking,
+    ) -> list[Scored]:
+        """The rows found, best first; `embedding` is the query's."""
+        return score(
+            corpora,
+            self.question,
+            self.filters(now),
+            embedding=embedding,
+            limit=self.limit,
+            weights=weights,
+        )
 
 
 def entry_search(
@@ -103,13 +123,13 @@ def within(
     """The first `k` in rank order that fit the budget; one that does not is passed over."""
     hits: list[SearchHit] = []
     left = search.max_tokens
-    for memory, score in ranked:
+    for memory, relevance in ranked:
         if left is not None:
             cost = estimate(memory.content)
             if cost > left:
                 continue
             left -= cost
-        hits.append(SearchHit(entry_of(memory), score))
+        hits.append(SearchHit(entry_of(memory), relevance))
         if len(hits) == search.k or left == 0:
             break
     return hits

@@ -12,7 +12,6 @@ from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key, realm_of
 from muniment.errors import NotFoundError
 from muniment.evidence.corpus import Corpus
-from muniment.evidence.score import score
 from muniment.governance import events
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.entries import SearchHit
@@ -72,13 +71,8 @@ class InMemoryEntries(Entries):
             rows = {row.order: row for row in self._covered(realm)}
             corpus = Corpus()
             corpus.upsert(map(_image, rows.values()))
-            found = score(
-                [corpus],
-                search.question,
-                embedding=asked,
-                weights=self._tables.ranking,
-                **search.filters(micros(self._tables.clock())),
-            )
+            now, ranking = micros(self._tables.clock()), self._tables.ranking
+            found = search.scored([corpus], now, embedding=asked, weights=ranking)
             ranked = ((rows[hit.key].memory, hit.relevance) for hit in found)
             return within(ranked, search, self._tables.limits.count)
 

@@ -11,12 +11,11 @@ import psycopg
 
 from muniment.domain.clock import Clock, clock_of
 from muniment.errors import MemoryStoreError
-from muniment.evidence.vectors import pack_vector
 from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
-from muniment.stores.embedding import RowEmbedder
+from muniment.stores.embedding import Embedded, RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.postgres import connections
 from muniment.stores.postgres.audit import append
@@ -197,11 +196,13 @@ class Core:
         fits = (v if v is not None and len(v) == size else None for v in vectors)
         return [halfvec(vector) for vector in fits]
 
-    async def admit_given(self, session: Session, values: Sequence[float]) -> Halfvec:
-        """An embedding that the caller made; MemoryStoreError where it does not fit."""
-        (vector,) = await self.admit(session, [pack_vector(values)])
-        if vector is None:
-            raise _mixed(f"of {len(values)} dimensions")
+    async def admit_embedded(self, session: Session, embedded: Embedded) -> Halfvec | None:
+        """`admit` for one that the caller may have made: MemoryStoreError where that does not
+        fit.
+        """
+        (vector,) = await self.admit(session, [embedded.vector])
+        if vector is None and embedded.given:
+            raise _mixed(f"of {len(embedded.vector or b'') // _BYTES_A_NUMBER} dimensions")
         return vector
 
     async def is_of_this_model(self, session: Session, probe: bytes | None) -> bool:

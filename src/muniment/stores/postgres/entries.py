@@ -10,7 +10,7 @@ from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.errors import MemoryStoreError, NotFoundError
 from muniment.evidence.corpus import Corpus
-from muniment.evidence.score import Scored, score
+from muniment.evidence.score import Scored
 from muniment.governance.tokens import TokenEstimator
 from muniment.stores.entries import SearchHit
 from muniment.stores.entry_face import Entries, Replacing
@@ -82,13 +82,7 @@ class PostgresEntries(Entries):
             embedding = comparable(asked, width)
 
             def ranking(corpus: Corpus) -> Sequence[Scored]:
-                return score(
-                    [corpus],
-                    search.question,
-                    embedding=embedding,
-                    weights=core.ranking,
-                    **search.filters(now),
-                )
+                return search.scored([corpus], now, embedding=embedding, weights=core.ranking)
 
             ranked = await core.images.realms.scored(db, realm, ranking)
             return await _read(db, realm, search, ranked, now, core.limits.count)

@@ -1,57 +1,21 @@
-"""One recall as the reader sees it: which rows, and the winners read back as memories."""
+"""What a recall passes over, and the winners read back as memories."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import apsw
 
 from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner, owner_user
-from muniment.domain.visibility import is_message_audience, message_audience
+from muniment.domain.visibility import is_message_audience
 from muniment.evidence.score import Scored
 from muniment.ports import Candidate
+from muniment.stores.asks import Ask
 from muniment.stores.recalled import recalled_row
 from muniment.stores.rows import instant_of, memory_of
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
-
-_MESSAGE = "message"
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What one recall may see. `keys` are audiences; times are microseconds."""
-
-    owner: MemoryOwner
-    keys: tuple[str, ...]
-    kinds: frozenset[str]
-    messages: str
-    session: str | None
-    excluded: tuple[str, ...]
-    trust: int
-    instants: dict[str, Any]
-
-    @property
-    def message_keys(self) -> tuple[str, ...]:
-        """The caller's message audience, where messages are asked for and can be addressed."""
-        user = owner_user(self.owner)
-        without_session = self.messages == "session" and self.session is None
-        if self.messages == "off" or user is None or without_session:
-            return ()
-        return (message_audience(self.owner.tenant_id, user),)
-
-    @property
-    def all_keys(self) -> tuple[str, ...]:
-        """Every audience of this recall."""
-        return (*self.keys, *self.message_keys)
-
-    @property
-    def scored_kinds(self) -> frozenset[str]:
-        """The kinds of row that may be found."""
-        return self.kinds | {_MESSAGE} if self.message_keys else self.kinds
 
 
 def excluded_seqs(db: apsw.Connection, ask: Ask) -> frozenset[int]:

@@ -11,14 +11,13 @@ import apsw
 
 from muniment.domain.clock import Clock, clock_of
 from muniment.errors import AuditError, MemoryConfigurationError, MemoryStoreError
-from muniment.evidence.vectors import pack_vector
 from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance.audit import GENESIS, AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult, verify_for_store
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import in_thread
-from muniment.stores.embedding import RowEmbedder
+from muniment.stores.embedding import Embedded, RowEmbedder
 from muniment.stores.limits import Limits
 from muniment.stores.rehearsal import Rehearsed
 from muniment.stores.sqlite.change import Change, ChangeJob
@@ -155,11 +154,13 @@ class Core:
         """`admit` for one vector."""
         return None if vector is None else self.admit(db, [vector])[0]
 
-    def admit_given(self, db: apsw.Connection, values: Sequence[float]) -> bytes:
-        """An embedding that the caller made; MemoryStoreError where it does not fit."""
-        (vector,) = self.admit(db, [pack_vector(values)])
-        if vector is None:
-            raise _mixed(f"of {len(values)} dimensions")
+    def admit_embedded(self, db: apsw.Connection, embedded: Embedded) -> bytes | None:
+        """`admit` for one that the caller may have made: MemoryStoreError where that does not
+        fit.
+        """
+        vector = self.admit_one(db, embedded.vector)
+        if vector is None and embedded.given:
+            raise _mixed(f"of {len(embedded.vector or b'') // _BYTES_A_NUMBER} dimensions")
         return vector
 
     def comparable(

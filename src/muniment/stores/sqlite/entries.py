@@ -11,7 +11,7 @@ from muniment.domain.memory import Memory
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.errors import NotFoundError
-from muniment.evidence.score import Scored, score
+from muniment.evidence.score import Scored
 from muniment.stores.entries import SearchHit
 from muniment.stores.entry_face import Entries, Replacing
 from muniment.stores.entry_search import EntrySearch, within
@@ -71,13 +71,7 @@ class SQLiteEntries(Entries):
         def job(db: apsw.Connection) -> list[SearchHit]:
             embedding = core.comparable(db, asked)
             with core.images.realms.current(db, realm) as corpus:
-                ranked = score(
-                    [corpus],
-                    search.question,
-                    embedding=embedding,
-                    weights=core.ranking,
-                    **search.filters(now),
-                )
+                ranked = search.scored([corpus], now, embedding=embedding, weights=core.ranking)
             return within(_hydrated(db, realm, search, ranked, now), search, core.limits.count)
 
         return await core.engine.read_async(job)
