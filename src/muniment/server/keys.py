@@ -70,17 +70,18 @@ class PublishedKeys:
         self._client = client
         self._clock = clock
         self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._fetched: float | None = None
-        self._tried: float | None = None
+        self._fetched: float | None = None  # when the keys that are held were
+        self._tried: float | None = None  # when the last attempt ended
         self._searched: float | None = None
         self._lock = asyncio.Lock()
+        self._renewing: asyncio.Task[None] | None = None
 
     async def key(self, header: Mapping[str, Any]) -> Any:
         """The key that the header's `kid` names; the only one where it names none."""
-        await self._refresh()
+        await self._renew()
         found = self._find(header)
         if found is None and self._may_search():
-            await self._refresh(anew=True)
+            await self._attempt()
             found = self._find(header)
         if found is None:
             raise UnknownKey
@@ -99,31 +100,37 @@ class PublishedKeys:
         self._searched = now
         return True
 
-    async def _refresh(self, *, anew: bool = False) -> None:
-        asked = self._clock()
-        async with self._lock:
-            if not anew and not self._due():
-                return
-            if self._fetched is not None and self._fetched >= asked:
-                return  # somebody else fetched them while we waited
-            self._tried = self._clock()
-            try:
-                self._keys = await self._fetch()
-                self._fetched = self._clock()
-            except (ClientError, TimeoutError, ValueError, jwt.PyJWTError) as error:
-                _log.warning("the key set cannot be fetched (%s)", type(error).__name__)
-            self._require_usable()
-
-    def _due(self) -> bool:
+    async def _renew(self) -> None:
+        """Fetch keys that are none, or too old. Once an attempt has failed, nobody waits for the
+        next one: the old keys are used meanwhile. KeysUnavailable where there are none."""
         now = self._clock()
         if self._fetched is None:
-            return True
-        tried = self._tried or self._fetched
-        return now - self._fetched > FRESH_SECONDS and now - tried > PAUSE_SECONDS
-
-    def _require_usable(self) -> None:
+            await self._attempt()
+        elif now - self._fetched > FRESH_SECONDS:
+            failed = self._tried is not None and self._tried > self._fetched
+            if not failed:
+                await self._attempt()
+            elif now - (self._tried or now) > PAUSE_SECONDS and self._renewing is None:
+                self._renewing = asyncio.create_task(self._attempt())
+                self._renewing.add_done_callback(self._renewed)
         if self._fetched is None or self._clock() - self._fetched > STALE_SECONDS:
             raise KeysUnavailable
+
+    def _renewed(self, _: asyncio.Task[None]) -> None:
+        self._renewing = None
+
+    async def _attempt(self) -> None:
+        """Fetch them, unless somebody else tried while we waited for our turn."""
+        asked = self._clock()
+        async with self._lock:
+            if self._tried is not None and self._tried >= asked:
+                return
+            try:
+                self._keys = await self._fetch()
+                self._fetched = self._tried = self._clock()
+            except (ClientError, TimeoutError, ValueError, RecursionError) as error:
+                self._tried = self._clock()
+                _log.warning("the key set cannot be fetched (%s)", type(error).__name__)
 
     async def _fetch(self) -> dict[str | None, jwt.PyJWK]:
         async with asyncio.timeout(_FETCH_SECONDS):
@@ -152,10 +159,19 @@ def _usable(row: object) -> jwt.PyJWK | None:
         return None
     if row.get("use") not in (None, "sig") or row.get("alg", "RS256") not in ASYMMETRIC:
         return None
-    try:
-        return jwt.PyJWK(row)
-    except (jwt.PyJWTError, ValueError, TypeError):
+    if not isinstance(row.get("kid"), str | None):
         return None
+    try:
+        key = jwt.PyJWK(row)
+    except (jwt.PyJWTError, ValueError, TypeError, OverflowError, AttributeError):
+        return None
+    short = isinstance(key.key, rsa.RSAPublicKey) and key.key.key_size < _LEAST_RSA_BITS
+    return None if short or not _is_public(key.key) else key
+
+
+def _is_public(key: object) -> bool:
+    kinds = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey)
+    return isinstance(key, (*kinds, ed25519.Ed25519PublicKey, ed448.Ed448PublicKey))
 
 
 def algorithms_of(pem: str) -> tuple[str, ...]:
