@@ -35,5 +35,5 @@ async def running_app(
     app = create_app(load_server_settings())
     async with app.router.lifespan_context(app):
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield app, client

@@ -40,7 +40,7 @@ async def running(named: Named, **values: str) -> AsyncIterator[Running]:
     app = create_app(load_server_settings(given))
     async with app.router.lifespan_context(app):
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield app.state.services, client
 
 

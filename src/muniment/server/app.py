@@ -22,6 +22,7 @@ from muniment.server.keys import keys_for
 from muniment.server.metrics import DegradationHandler, Metrics
 from muniment.server.middleware.bounds import BoundsMiddleware
 from muniment.server.middleware.crowding import CrowdingMiddleware
+from muniment.server.middleware.pages import PagesMiddleware
 from muniment.server.middleware.requests import RequestsMiddleware
 from muniment.server.problems import ProblemDocument, install_problems
 from muniment.server.routes import (
@@ -79,6 +80,8 @@ def create_app(
     install_problems(app)
     app.add_middleware(CrowdingMiddleware, limit=settings.max_concurrency)
     app.add_middleware(BoundsMiddleware, max_body_bytes=settings.max_body_bytes, streamed=_STREAMED)
+    if settings.auth.mode == "none":
+        app.add_middleware(PagesMiddleware, loopback=settings.on_loopback)
     app.add_middleware(RequestsMiddleware, metrics=metrics)
     return app
 
