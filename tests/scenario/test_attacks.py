@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import stat
 from collections.abc import AsyncIterator
@@ -13,8 +14,11 @@ import pytest
 
 from muniment import (
     ConversationMessage,
+    InvalidEntryError,
     MemoryOwner,
     OpenMemory,
+    Scope,
+    SQLiteStore,
     conversation_identity,
     encode_conversation_cursor,
     open_memory,
@@ -109,3 +113,36 @@ async def test_an_empty_file_becomes_a_private_database(tmp_path: Path) -> None:
     async with open_memory(f"sqlite:///{path}", embedder=None) as memory:
         await memory.remember(person("acme"), "Ana keeps bees")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("importance", [10**400, -(10**400), float("nan"), float("inf")])
+def test_a_number_of_any_size_is_refused_as_out_of_range(importance: float) -> None:
+    with SQLiteStore() as store:
+        with pytest.raises(InvalidEntryError, match="importance: must be a finite number"):
+            store.add(Scope("acme"), "Ana likes tea", importance=importance)
+        assert store.count(Scope("acme")) == 0
+
+
+@pytest.mark.parametrize("entry", ['"importance":1' + "0" * 400, '"importance":true'])
+def test_a_file_with_a_number_of_any_size_is_refused_by_its_line(entry: str) -> None:
+    head = '{"format":"muniment-entries","version":1,"count":1}\n'
+    line = '{"scope":"tenant=acme","kind":"fact","text":"x","trust":"model",' + entry + "}\n"
+    with SQLiteStore() as store, pytest.raises(InvalidEntryError, match="line 2: importance: "):
+        store.import_stream(Scope("acme"), io.BytesIO((head + line).encode()))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("content", None), ("content", 5), ("tool_calls_json", True), ("citations_json", []),
+        ("partial", 1), ("partial", "\ud800"), ("partial", {}), ("partial", None),
+    ],
+)  # fmt: skip
+def test_a_message_of_a_file_is_refused_by_its_line(field: str, value: object) -> None:
+    head = '{"format":"muniment-entries","version":1,"count":0,"conversation_lines":2}\n'
+    session = '{"session":{"scope":"tenant=acme/subject=ana/session=s"}}\n'
+    whole = {"id": "m", "role": "user", "content": "x", "created_at": "2026-01-01T00:00:00Z"}
+    message = json.dumps({"message": {**whole, field: value}}) + "\n"
+    stream = io.BytesIO((head + session + message).encode())
+    with SQLiteStore() as store, pytest.raises(InvalidEntryError, match=f"line 3: {field}: must"):
+        store.import_stream(Scope("acme"), stream, include_conversations=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,13 @@ async def test_a_request_of_any_json_is_kept_in_a_checkpoint(
     body = f'{{"messages": [{{"role": "user", "content": "x", "extra": {odd}}}], "more": {odd}}}'
     headers = {"Content-Type": "application/json"}
     assert (await client.post(ASK, content=body, headers=headers)).status_code == 200
+
+
+async def test_no_log_at_any_level_says_what_was_asked(
+    upstream: OpenAIServer, client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    upstream.queue(text("a secret answer"))
+    assert (await client.post(ASK, json=_said("a secret question"))).status_code == 200
+    assert caplog.records
+    assert "secret" not in caplog.text

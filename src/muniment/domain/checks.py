@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -91,10 +90,9 @@ def finite(name: str, value: object, *, low: float, high: float) -> float:
     """`value` as a finite float in low..high."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{name}: must be a number")
-    number = float(value)
-    if not math.isfinite(number) or not low <= number <= high:
+    if not low <= value <= high:  # before it is a float: a whole number may be too large for one
         raise ValueError(f"{name}: must be a finite number from {low:g} to {high:g}")
-    return number
+    return float(value)
 
 
 def whole(name: str, value: object, *, low: int, high: int) -> int:

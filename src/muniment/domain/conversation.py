@@ -67,15 +67,18 @@ class ConversationMessage:
             put(self, "role", ConversationRole(self.role))
         except ValueError:
             raise ValueError("role: must be one of user, assistant, tool, system") from None
-        if not isinstance(self.content, str):
-            raise ValueError("content: must be text")
+        checks.of_type("content", self.content, str)
+        if not isinstance(self.partial, bool):
+            raise ValueError("partial: must be true or false")
         put(self, "created_at", checks.instant("created_at", self.created_at))
         if self.token_count is not None:
             checks.whole("token_count", self.token_count, low=0, high=2**31)
         for name in ("content", "tool_calls_json", "citations_json"):
             value = getattr(self, name)
-            if value is not None and len(checks.encodable(name, value)) > MAX_MESSAGE_BYTES:
-                raise ValueError(f"{name}: must have at most {MAX_MESSAGE_BYTES} bytes")
+            if value is not None:
+                text = checks.encodable(name, checks.of_type(name, value, str))
+                if len(text) > MAX_MESSAGE_BYTES:
+                    raise ValueError(f"{name}: must have at most {MAX_MESSAGE_BYTES} bytes")
         if len(self.content.encode()) > MAX_MESSAGE_BYTES:
             raise ValueError(f"content: must have at most {MAX_MESSAGE_BYTES} bytes")
         for name in ("tool_call_id", "run_id", "name"):

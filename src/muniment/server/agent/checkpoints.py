@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -95,6 +96,8 @@ def _in_schema(url: str) -> str:
 async def _file(store: Path) -> AsyncIterator[Saver]:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+    # At DEBUG it logs every statement with its values, and those are what was said.
+    logging.getLogger("aiosqlite").setLevel(logging.INFO)
     path = store.with_name(f"{store.stem}.checkpoints{store.suffix or '.db'}")
     path.touch(mode=0o600)
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
