@@ -64,7 +64,7 @@ async def test_where_tokens_are_asked_for_any_name_is_served(
 async def test_who_listens_for_others_is_known_by_any_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with running_app(monkeypatch, MUNIMENT_HOST="0.0.0.0") as (_, client):
+    async with running_app(monkeypatch, MUNIMENT_HOST="box") as (_, client):
         ours = {"Host": "box:8000", "Origin": "http://box:8000"}
         assert (await client.get(SESSIONS, headers=ours)).status_code == 200
         assert (await client.get(SESSIONS, headers={**ours, "Host": "else"})).status_code == 403
