@@ -9,23 +9,43 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from muniment import forks
+
 T = TypeVar("T")
 
 _FACES = frozenset({"conversations", "manager", "store", "memories", "working"})
 
 
-class BackgroundLoop:
-    """An event loop in a daemon thread, for callers that have none."""
+class BackgroundLoop(forks.Unshared):
+    """An event loop in a daemon thread, for callers that have none.
+
+    A process that is forked off gets another, with its first call.
+    """
 
     def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._inherited = False
+        self._start()
+        forks.tell(self)
+
+    def _start(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="muniment-blocking", daemon=True
         )
         self._thread.start()
 
+    def begin_anew(self) -> None:
+        """In a process that was forked off, which has not got the thread."""
+        forks.give_up(self._loop, self._thread)
+        self._starting, self._inherited = threading.Lock(), True
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; an interrupt of the waiting thread cancels it."""
+        with self._starting:
+            if self._inherited:
+                self._start()
+                self._inherited = False
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("a blocking call inside the event loop would wait for itself")

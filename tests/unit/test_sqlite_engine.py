@@ -225,3 +225,43 @@ async def test_a_statement_left_open_never_makes_later_reads_stale(engine: Engin
     await engine.read_async(careless)
     await engine.write_async(lambda db: _put(db, "later"))
     assert await engine.read_async(_names) == ["later"]
+
+
+async def test_a_key_that_is_refused_later_fails_its_read_and_the_next_is_answered(
+    tmp_path: Path,
+) -> None:
+    answers: list[str | None] = ["k"]  # for the connection that writes
+
+    def key() -> str:
+        answer = answers.pop(0)
+        if answer is None:
+            raise LookupError("the vault is closed")
+        return answer
+
+    engine = Engine(tmp_path / "memory.db", encryption_key=key)
+    await engine.open_async()
+    answers += [None, "k"]
+    with pytest.raises(LookupError, match="vault"):
+        await engine.read_async(lambda db: db.execute("SELECT 1").get)
+    assert await engine.read_async(lambda db: db.execute("SELECT 1").get) == 1
+    engine.close()
+
+
+async def test_without_a_thread_to_spare_calls_fail_and_are_made_once_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(tmp_path / "memory.db")
+    await engine.open_async()
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        with pytest.raises(MemoryStoreError, match="no further thread"):
+            await engine.read_async(lambda db: db.execute("SELECT 1").get)
+        with pytest.raises(MemoryStoreError, match="no further thread"):
+            await engine.write_async(lambda db: db.execute("SELECT 1").get)
+    assert await engine.write_async(lambda db: db.execute("SELECT 2").get) == 2
+    assert await engine.read_async(lambda db: db.execute("SELECT 3").get) == 3
+    engine.close()

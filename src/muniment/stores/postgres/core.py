@@ -9,6 +9,7 @@ from typing import cast
 
 import psycopg
 
+from muniment import forks
 from muniment.domain.clock import Clock, clock_of
 from muniment.errors import MemoryStoreError
 from muniment.evidence.weights import DEFAULT_NAME, ranking_named
@@ -33,7 +34,7 @@ _MODEL, _WIDTH = "embedding_model", "embedding_width"
 _BYTES_A_NUMBER = 4
 
 
-class Core:
+class Core(forks.Unshared):
     """Shared by the faces; not public."""
 
     def __init__(
@@ -55,20 +56,37 @@ class Core:
         self._model: str | None = embedder_name or named
         self._dimension: int | None = getattr(embedder, "dimension", None)
         self.url = url
-        self._prepared = connections.Prepared()
-        self._pool = connections.make_pool(
-            url, size=connections_most, wait_seconds=timeout_seconds, prepared=self._prepared
-        )
-        self._transactions = Transactions(self._pool, timeout_seconds=timeout_seconds)
-        self._opening = asyncio.Lock()
-        self._state = "new"
+        self._connections_most = connections_most
+        self._timeout_seconds = timeout_seconds
+        self._image_bytes = image_bytes
         self.reindexing = False
-        self.images = Images(image_bytes)
         self.clock = clock_of(clock)
+        self._begin()
+        forks.tell(self)
         self.embedder = RowEmbedder(embedder)
         self.limits = limits
         self.audited = audited
+
+    def _begin(self) -> None:
+        self._prepared = connections.Prepared()
+        self._pool = connections.make_pool(
+            self.url,
+            size=self._connections_most,
+            wait_seconds=self._timeout_seconds,
+            prepared=self._prepared,
+        )
+        self._transactions = Transactions(self._pool, timeout_seconds=self._timeout_seconds)
+        self._opening = asyncio.Lock()
+        self._state = "new"
+        self.images = Images(self._image_bytes)
         self.served = ServedCounts(self.clock)
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off, whose connections are the other one's."""
+        forks.give_up(self._pool, self._transactions)
+        closed = self._state == "closed"
+        self._begin()
+        self._state = "closed" if closed else "new"
 
     # -- opening ---------------------------------------------------------------------------
 

@@ -83,6 +83,22 @@ class ThreadCall(Call):
             self._asleep.release()
 
 
+class Rest(ThreadCall):
+    """A call of whoever wants the lead, and to write nothing."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_nothing)
+
+    def begins(self) -> bool:
+        return False
+
+
+def _nothing(_: apsw.Connection) -> None:
+    """Never run."""
+
+
 class FutureCall(Call):
     """A call that nobody writes by himself: `summon` is to get the thread that does."""
 

@@ -68,11 +68,18 @@ class Core:
             checks=self._checks,
             outbox=self.outbox,
             encryption_key=encryption_key,
+            in_child=self._begin_anew,
         )
+        self._image_bytes = image_bytes
         self.images = Images(image_bytes)
         self.clock = clock_of(clock)
         self.embedder = RowEmbedder(embedder)
         self.limits = limits or Limits()
+        self.served = ServedCounts(self.clock)
+
+    def _begin_anew(self) -> None:
+        """In a process that was forked off; the counts of usage are the other one's to store."""
+        self.images = Images(self._image_bytes)
         self.served = ServedCounts(self.clock)
 
     # -- writing ---------------------------------------------------------------------------

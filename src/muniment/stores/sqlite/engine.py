@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
+from muniment import forks
 from muniment.domain.checks import encodable
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.stores.driven import Finished, in_thread, is_driven
@@ -50,7 +51,8 @@ def _checked(path: str | Path) -> str:
 class Engine:
     """Runs jobs on a SQLite file. Raises MemoryStoreError for what SQLite reports.
 
-    `checks` runs once, on the migrated file, before anything else may use it.
+    `checks` runs on the migrated file whenever it is opened, before anything else may use it.
+    While the process forks the file is closed; `in_child` is called in the new process.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Engine:
         checks: Callable[[apsw.Connection], None] = lambda _: None,
         outbox: Outbox | None = None,
         encryption_key: EncryptionKey | None = None,
+        in_child: Callable[[], None] = lambda: None,
     ) -> None:
         if synchronous not in SYNCHRONOUS:
             raise MemoryConfigurationError(f"synchronous: must be one of {', '.join(SYNCHRONOUS)}")
@@ -71,10 +74,14 @@ class Engine:
         self._synchronous = synchronous
         self._checks = checks
         self._outbox = outbox
+        self._in_child = in_child
         self._lock = threading.Lock()
+        self._ending = threading.Lock()  # over `close`, which a fork waits for
+        self._held = ExitStack()  # what a fork under way holds
         self._closed = False
         self._writer: Writer | None = None
         self._readers = Readers(self._connect, limit=_READERS)
+        forks.tell(self)
 
     @property
     def encrypted(self) -> bool:
@@ -89,7 +96,7 @@ class Engine:
             if self._closed:
                 raise MemoryStoreError("the store is closed")
             if self._writer is None:
-                self._writer = Writer(self._opened(), self._outbox)
+                self._writer = Writer(self._opened(), self._outbox, reopen=self._reopen)
             return self._writer
 
     async def open_async(self) -> Writer:
@@ -120,15 +127,45 @@ class Engine:
                 raise
         return connection
 
+    @property
+    def _reopen(self) -> Callable[[], apsw.Connection] | None:
+        """A file is opened again after a fork; what is in memory alone stays open."""
+        return None if self._path == IN_MEMORY else self._opened
+
     def close(self) -> None:
         """Finish what is queued and close every connection."""
-        with self._lock:
-            self._closed = True
-        self._readers.close()
-        if self._writer is not None:
-            with suppress(MemoryStoreError):  # closed already
-                self._writer.run(settle_promised, apart=True)
-            self._writer.close()
+        with self._ending:
+            with self._lock:
+                self._closed = True
+            self._readers.close()
+            if self._writer is not None:
+                with suppress(MemoryStoreError):  # closed already
+                    self._writer.run(settle_promised, apart=True)
+                self._writer.close()
+
+    # -- forking ---------------------------------------------------------------------------
+
+    def rest(self) -> None:
+        """Close the file before a fork, once what is under way is done."""
+        self._held.enter_context(self._ending)
+        self._held.enter_context(self._lock)
+        for each in (self._writer, self._readers):
+            if each is not None:
+                self._held.callback(each.go_on)
+                each.rest()
+
+    def go_on(self) -> None:
+        """Go on after a fork; the file is opened again when it is needed."""
+        self._held.close()
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off: as if not opened yet."""
+        forks.give_up(self._writer, self._readers, self._held)
+        self._lock, self._ending, self._held = threading.Lock(), threading.Lock(), ExitStack()
+        in_memory = None if self._reopen or self._closed else self._writer
+        self._writer = None if in_memory is None else in_memory.in_child()
+        self._readers = Readers(self._connect, limit=_READERS)
+        self._in_child()
 
     # -- reading ---------------------------------------------------------------------------
 

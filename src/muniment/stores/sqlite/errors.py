@@ -56,6 +56,11 @@ def told(error: Exception) -> Exception:
     return error
 
 
+def no_thread() -> MemoryStoreError:
+    """The system gives this process no further thread."""
+    return MemoryStoreError("this process can start no further thread; nothing was changed")
+
+
 def _explain(error: apsw.Error) -> str:
     for kind, reason in _REASONS:
         if isinstance(error, kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import apsw
 from muniment.errors import MemoryStoreError
 from muniment.stores.driven import Handed
 from muniment.stores.sqlite.calls import Answer, Job
-from muniment.stores.sqlite.errors import store_errors
+from muniment.stores.sqlite.errors import no_thread, store_errors, told
 
 
 class Read(Generic[Answer]):
@@ -63,6 +64,7 @@ class Readers:
         self._lock = threading.Lock()
         self._busy = 0
         self._closed = False
+        self._resting = False
 
     def submit(self, job: Job[Answer]) -> Read[Answer]:
         """Queue a read."""
@@ -70,9 +72,9 @@ class Readers:
         with self._lock:
             if self._closed:
                 raise MemoryStoreError("the store is closed")
-            self._busy += 1
-            if self._busy > len(self._threads) < self._limit:
+            if not self._resting and self._busy >= len(self._threads) < self._limit:
                 self._start()
+            self._busy += 1
             self._waiting.put(read)
         return read
 
@@ -80,6 +82,23 @@ class Readers:
         """Finish what is queued, then close every connection."""
         with self._lock:
             self._closed = True
+        self._end()
+
+    def rest(self) -> None:
+        """Finish what is queued and close every connection; what comes later waits."""
+        with self._lock:
+            self._resting = True
+        self._end()
+
+    def go_on(self) -> None:
+        """Read again, what came meanwhile first."""
+        with self._lock, contextlib.suppress(MemoryStoreError):  # the next read tries again
+            resting, self._resting = self._resting, False
+            for _ in range(min(self._busy, self._limit) if resting else 0):
+                self._start()
+
+    def _end(self) -> None:
+        with self._lock:
             threads, self._threads = self._threads, []
             for _ in threads:
                 self._waiting.put(None)
@@ -88,20 +107,24 @@ class Readers:
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="muniment-reader", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise no_thread() from None
+        else:
+            self._threads.append(thread)
 
     def _run(self) -> None:
         connection: apsw.Connection | None = None
         while (read := self._waiting.get()) is not None:
             try:
                 if connection is None:
-                    with store_errors():
-                        connection = self._connect()
+                    connection = self._connect()
                 hand_over = read.run(connection)
                 connection = _usable(connection)
-            except MemoryStoreError as error:
-                hand_over = partial(read.handed.fail, error)
+            except Exception as error:  # a callback's own, too: the thread goes on
+                hand_over = partial(read.handed.fail, told(error))
             finally:
                 with self._lock:
                     self._busy -= 1

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from muniment import forks
 from muniment.errors import MemoryConfigurationError, MemoryStoreError
 from muniment.stores.sqlite.blocking import SQLiteStore
 from muniment.stores.sqlite.errors import store_errors
@@ -32,7 +33,7 @@ class _Shard:
     busy: bool = False  # being opened, closed or deleted by one thread
 
 
-class Shards:
+class Shards(forks.Unshared):
     """Opens shards in a private folder, at most `most` at a time; `make` opens one by its path.
 
     Every process that has a shard open holds a shared lock on the file beside it, so that a
@@ -48,6 +49,13 @@ class Shards:
         self._closed = False
         with store_errors():
             _make_private(folder)
+        forks.tell(self)
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off: nobody is using a shard."""
+        self._changed = threading.Condition()
+        for shard in self._shards.values():
+            shard.users, shard.busy = 0, False
 
     def path(self, tenant: str) -> Path:
         """The tenant's file, named by a hash, so that any tenant's name can be one."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from itertools import islice
 
 import apsw
 
 from muniment.errors import AuditError, MemoryStoreError
-from muniment.stores.sqlite.calls import Answer, Call, FutureCall, Job, ThreadCall
-from muniment.stores.sqlite.errors import told
+from muniment.stores.sqlite.calls import Answer, Call, FutureCall, Job, Rest, ThreadCall
+from muniment.stores.sqlite.errors import no_thread, told
 from muniment.stores.sqlite.outbox import Outbox
 
 _MOST_IN_ONE_COMMIT = 256
@@ -28,13 +28,23 @@ class Writer:
     his own job alone; those of others are begun again.
     """
 
-    def __init__(self, connection: apsw.Connection, outbox: Outbox | None = None) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        outbox: Outbox | None = None,
+        *,
+        reopen: Callable[[], apsw.Connection] | None = None,
+    ) -> None:
         self._connection = connection
         self._outbox = outbox
+        self._reopen = reopen
+        self._resting: Rest | None = None
+        self._shut = False  # while others rest, and until the next of them writes
         self._synchronous = int(connection.execute("PRAGMA synchronous").get)
         self._gate = threading.Lock()  # over the queue, who leads, and `_closed`
         self._queue: deque[Call] = deque()  # a call leaves it when it is done
         self._leader: Call | None = None
+        self._leading = 0  # the thread that does
         self._closed = False
         self._answered: list[Call] = []  # of the transaction under way, and its commit
         self._committed: list[apsw.Cursor] = []
@@ -53,7 +63,9 @@ class Writer:
         self, job: Job[Answer], *, apart: bool = False, needs_log: bool = False
     ) -> Future[Answer]:
         """Queue a job for the writer's thread. Its failure undoes its own changes only."""
-        call = FutureCall(job, apart, needs_log, self._summon)
+        if self._thread is None:
+            self._start()
+        call = FutureCall(job, apart, needs_log, self._summoned.release)
         self._enter(call)
         if self._leader is call:
             call.wake()
@@ -65,6 +77,31 @@ class Writer:
         if self._thread is not None:
             self._summoned.release()
             self._thread.join()
+
+    def rest(self) -> None:
+        """Wait until nobody writes, hold everybody up, and close a connection that can be
+        opened again. Does nothing where the writer is closed, or for whoever writes just now.
+        """
+        if self._closed or self._leading == threading.get_ident():
+            return
+        call = Rest()
+        self._enter(call)
+        self._resting = call
+        while self._leader is not call:
+            call.wait()
+        if self._reopen is not None:
+            self._shut = True
+            self._connection.close()
+
+    def go_on(self) -> None:
+        """Let those go on who were held up by `rest`."""
+        call, self._resting = self._resting, None
+        if call is not None:
+            self._abandon(call)
+
+    def in_child(self) -> Writer:
+        """A writer for a process that was forked meanwhile, on the same connection."""
+        return Writer(self._connection, self._outbox)
 
     # -- leading and waiting -----------------------------------------------------------------
 
@@ -91,11 +128,14 @@ class Writer:
             raise
 
     def _lead(self) -> None:
+        self._leading = threading.get_ident()
         try:
             self._serve()
         except BaseException:
             self._recover()
             raise
+        finally:
+            self._leading = 0
         self._hand_on()
 
     def _hand_on(self) -> None:
@@ -116,14 +156,17 @@ class Writer:
         elif leader is not None:
             leader.wake()
 
-    def _summon(self) -> None:
-        """Have the writer's own thread look whether it leads."""
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._stand_by, name="muniment-writer", daemon=True
-            )
-            self._thread.start()
-        self._summoned.release()
+    def _start(self) -> None:
+        """Start the writer's own thread, before anything may count on it."""
+        with self._gate:
+            if self._thread is not None or self._closed:
+                return
+            thread = threading.Thread(target=self._stand_by, name="muniment-writer", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                raise no_thread() from None
+            self._thread = thread
 
     def _stand_by(self) -> None:
         while True:
@@ -138,16 +181,29 @@ class Writer:
     def _serve(self) -> None:
         with self._gate:
             waiting = list(islice(self._queue, _MOST_IN_ONE_COMMIT))
-        together, apart = list[Call](), list[Call]()
-        for call in waiting:
-            if not call.done and call.begins():
-                (apart if call.apart else together).append(call)
+        begun = [call for call in waiting if not call.done and call.begins()]
+        if self._shut and not self._opened_again(begun):
+            return
+        together = [call for call in begun if not call.apart]
+        apart = [call for call in begun if call.apart]
         if together and self._outbox is not None:
             together = self._admitted(together, self._outbox)
         if together:
             self._commit(together)
         for call in apart:
             self._run_apart(call)
+
+    def _opened_again(self, begun: Sequence[Call]) -> bool:
+        """Whether the file is open; where it cannot be opened, everybody is told why."""
+        try:
+            if self._reopen is not None:
+                self._connection = self._reopen()
+        except Exception as error:
+            for call in begun:
+                call.fail(told(error))
+            return False
+        self._shut = False
+        return True
 
     def _admitted(self, batch: list[Call], outbox: Outbox) -> list[Call]:
         """Those that may begin; the others are told that the audit log is unfit."""
