@@ -1,4 +1,4 @@
-"""``make bench``: footprint, speed beside peers, and the recall table of a named LoCoMo file."""
+"""``make bench``: footprint, speed beside peers, and the recall tables of a named LoCoMo file."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ for ranking in ("hybrid", "learned"):
     run("benchmarks.quality", TYPED, "--at-the-end", "--ranking", ranking, "--k", "1", "6")
 if options.data:
     run("benchmarks.quality", options.data, "--embedder", "none", "--stable", "1000")
-    run("benchmarks.quality", options.data, "--embedder", "local")
+    run("benchmarks.quality", options.data, "--embedder", "local", "--ablate")
 else:
     print("== benchmarks.quality: not run; name a LoCoMo file with BENCH_DATA=...")
