@@ -3,6 +3,7 @@
 from benchmarks.promises.audit import AUDIT
 from benchmarks.promises.domain import DOMAIN
 from benchmarks.promises.entries import ENTRIES
+from benchmarks.promises.exchanges import EXCHANGES
 from benchmarks.promises.extraction import EXTRACTION
 from benchmarks.promises.governance import GOVERNANCE
 from benchmarks.promises.mutation import Mutation
@@ -23,6 +24,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *GOVERNANCE,
     *AUDIT,
     *ENTRIES,
+    *EXCHANGES,
 )
 
 __all__ = ["MUTATIONS", "Mutation"]
