@@ -31,9 +31,15 @@ def test_importing_the_package_pulls_in_neither_an_extra_nor_a_heavy_library() -
 
 
 def test_every_public_name_can_be_imported() -> None:
-    for name in muniment.__all__:
+    for name in [*muniment.__all__, "PostgresStore", "ValkeyWorkingMemoryStore"]:
         assert getattr(muniment, name) is not None
     assert set(muniment.__all__) <= set(dir(muniment))
+
+
+def test_a_star_import_works_without_any_extra() -> None:
+    extras = "psycopg psycopg_pool valkey openai langchain_core langgraph fastapi onnxruntime"
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras.split()}))"
+    assert _in_fresh_interpreter(f"{code}; from muniment import *; print(Scope)") != ""
 
 
 def test_a_star_import_never_shadows_the_builtin_memory_error() -> None:

@@ -30,6 +30,7 @@ from muniment.server.bodies import UnreadableBody
 MEDIA_TYPE = "application/problem+json"
 BUSY_SECONDS = 1
 _MOST_ERRORS = 20
+_OPENAI_PATH = "/completions"  # where OpenAI's clients look for `error`, and show nothing else
 _SAID_BY_THE_DOMAIN = re.compile(r"[a-z_]{1,40}: (keys )?must [ -~]{1,200}")  # these quote no value
 _log = logging.getLogger("muniment.server")
 
@@ -39,6 +40,14 @@ class ProblemField(BaseModel):
 
     field: str
     problem: str
+
+
+class ProblemError(BaseModel):
+    """The detail once more, where OpenAI's clients look for it; completions have it."""
+
+    message: str
+    type: str
+    code: int
 
 
 class ProblemDocument(BaseModel):
@@ -51,6 +60,7 @@ class ProblemDocument(BaseModel):
     detail: str
     request_id: str
     errors: list[ProblemField] | None = None
+    error: ProblemError | None = None
 
 
 class Problem(Exception):
@@ -86,9 +96,16 @@ class Problem(Exception):
         }
         return body if self.errors is None else {**body, "errors": self.errors}
 
+    def openai_error(self) -> dict[str, Any]:
+        """The same in the shape that OpenAI's clients read."""
+        return {"message": self.detail, "type": self.code, "code": self.status}
+
     def response(self, scope: Scope) -> Response:
         """The answer to the request of `scope`."""
-        body = json.dumps(self.document(request_id(scope))).encode()
+        document = self.document(request_id(scope))
+        if str(scope.get("path", "")).endswith(_OPENAI_PATH):
+            document["error"] = self.openai_error()
+        body = json.dumps(document).encode()
         return Response(body, self.status, self.headers, media_type=MEDIA_TYPE)
 
 
@@ -157,7 +174,7 @@ async def _unfit(request: Request, error: Exception) -> Response:
 
 def _path(location: tuple[str | int, ...]) -> str:
     """The field as it is declared; what a request calls a field of its own stays unsaid."""
-    parts = [str(part) for part in location if part not in ("body", "query", "path", "header")]
+    parts = [str(part) for part in location[location[:1] in _PLACES :]]
     known = [part if part.isidentifier() or part.isdigit() else "..." for part in parts]
     return ".".join(known)[:200] or "body"
 
@@ -168,14 +185,29 @@ def _said(error: Mapping[str, Any]) -> str:
         return "is not a field here"
     if kind in ("value_error", "assertion_error"):
         return str(error["msg"]).removeprefix("Value error, ")
-    if kind in ("json_invalid", "enum", "literal_error", "missing") or kind.endswith("_type"):
-        return str(error["msg"]) if kind != "json_invalid" else "must be JSON"
+    if kind in _PROBLEMS:
+        return _PROBLEMS[kind]
+    if kind in ("enum", "literal_error") or kind.endswith("_type"):
+        return str(error["msg"])
     context = {key: value for key, value in error.get("ctx", {}).items() if key in _RANGES}
-    named = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in context.items())
-    return f"is out of range or malformed{f' ({named})' if named else ''}"
+    limits = [_RANGES[key].format(value) for key, value in context.items()]
+    return f"must {' and '.join(limits)}" if limits else "is out of range or malformed"
 
 
-_RANGES = ("ge", "gt", "le", "lt", "min_length", "max_length")
+_PLACES = (("body",), ("query",), ("path",), ("header",))
+_PROBLEMS = {
+    "missing": "is missing",
+    "json_invalid": "must be JSON",
+    "model_attributes_type": "must be a JSON object, sent with Content-Type: application/json",
+}
+_RANGES = {
+    "ge": "be at least {}",
+    "gt": "be more than {}",
+    "le": "be at most {}",
+    "lt": "be less than {}",
+    "min_length": "have a length of at least {}",
+    "max_length": "have a length of at most {}",
+}
 
 
 async def _by_status(request: Request, error: Exception) -> Response:

@@ -6,8 +6,10 @@ import gc
 import logging
 import socket
 import sys
+from contextlib import AsyncExitStack
 
 import uvicorn
+from fastapi import FastAPI
 
 from muniment.server.app import create_app
 from muniment.server.connections import connections_for
@@ -21,14 +23,19 @@ _log = logging.getLogger("muniment.server")
 
 
 def serve(settings: ServerSettings) -> None:
-    """Serve until SIGTERM or SIGINT; then finish what is under way, for at most 30 seconds."""
+    """Serve until SIGTERM or SIGINT; then finish what is under way, for at most 30 seconds.
+
+    What keeps it from starting is raised: MunimentError for the store or the settings, OSError
+    for an address that cannot be listened on.
+    """
     _configure_logging()
     # The thread that writes asks for its turn once a statement, and each time waits as long as
     # the event loop may keep it: the usual 5 ms would be most of what a completion waits for.
     sys.setswitchinterval(_TURN_SECONDS)
     warn(settings)
+    app = create_app(settings)
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         host=settings.host,
         port=settings.port,
         http=connections_for(settings.client_seconds),
@@ -37,23 +44,42 @@ def serve(settings: ServerSettings) -> None:
         server_header=False,
         proxy_headers=False,  # nothing is decided by a client's address
         log_config=None,
+        lifespan="off",  # its own would log a failed start as a traceback
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = _Server(config)
-    server.run()
-    if not server.started:
-        sys.exit(1)
+    _Server(config, app).run()
 
 
 class _Server(uvicorn.Server):
-    """Keeps what was made by the start out of later collections: going through all of it again
-    and again takes a tenth of a second each time, in the middle of somebody's answer."""
+    """Opens and closes the app's lifespan itself, so that what fails there is raised as it is.
+
+    What was made by the start is kept out of later collections: going through all of it again
+    and again takes a tenth of a second each time, in the middle of somebody's answer.
+    """
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+        self._opened = AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen."""
-        await super().startup(sockets)
+        """Open the app and start to listen."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._app.router.lifespan_context(self._app))
+            try:
+                await super().startup(sockets)
+            except SystemExit:  # logged, with the reason
+                where = f"{self.config.host}, port {self.config.port}"
+                raise OSError(f"cannot listen on {where}: see --host and --port") from None
+            self._opened = stack.pop_all()
         gc.collect()
         gc.freeze()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish what is under way, then close the app."""
+        await super().shutdown(sockets)
+        if not self.force_exit:
+            await self._opened.aclose()
 
 
 def warn(settings: ServerSettings) -> None:

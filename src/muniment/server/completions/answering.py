@@ -158,8 +158,7 @@ def event(value: Chunk) -> bytes:
 
 def failure(problem: Problem) -> bytes:
     """The event that ends a stream which broke off."""
-    error = {"message": problem.detail, "type": problem.code, "code": problem.status}
-    return event({"error": error})
+    return event({"error": problem.openai_error()})
 
 
 def _last_chunk() -> Chunk:
