@@ -157,7 +157,7 @@ def test_which_rows_are_weighed_does_not_depend_on_where_they_stand() -> None:
         corpus = Corpus()
         corpus.upsert(order)
         found = gather([corpus], analyze("tea"), embedding=None, filters=Filters(9e9))
-        kept.append(np.sort(found.places()[1]).tolist())
+        kept.append(np.sort(found.values("keys")).tolist())
     assert kept[0] == kept[1] == kept[2]
 
 

@@ -10,6 +10,7 @@ from muniment.context.rendering import block_of, render_line
 from muniment.context.tokens import TokenCounter, approximate_tokens
 from muniment.domain.content import normalize_content
 from muniment.domain.memory import Memory, MemoryType
+from muniment.domain.query import Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,12 @@ def fused_score(memory: Memory, *, relevance: float, context: ScoringContext) ->
     return relevance * (raised * (1 + type_weight(memory, context.affinity)))
 
 
-def most_raised(context: ScoringContext) -> float:
-    """By how much all factors together may raise a relevance, at most."""
+def reach_of(context: ScoringContext, rows: int) -> Reach:
+    """What can matter to one who looks at `rows` of these scores, best first."""
     entity = context.anchor.weight if context.anchor.entity_ids else 0.0
-    return 4 * (1 + entity) * (1 + (context.affinity.weight if context.affinity.types else 0.0))
+    affinity = context.affinity.weight if context.affinity.types else 0.0
+    half_life = context.half_life_hours * 3600
+    return Reach(rows, (1 + entity) * (1 + affinity), context.now.timestamp(), half_life)
 
 
 def score_memory(memory: Memory, *, relevance: float, context: ScoringContext) -> ScoredMemory:

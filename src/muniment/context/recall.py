@@ -18,9 +18,9 @@ from muniment.context.ranking import (
     TypeAffinity,
     distinct,
     fused_score,
-    most_raised,
     rank_factors,
     rank_place,
+    reach_of,
     select,
 )
 from muniment.context.tokens import TokenCounter, approximate_tokens
@@ -28,7 +28,6 @@ from muniment.domain import checks
 from muniment.domain.clock import Clock, clock_of
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner, can_address
-from muniment.domain.query import Reach
 from muniment.domain.trust import Trust
 from muniment.ports import (
     Candidate,
@@ -168,7 +167,7 @@ class MemoryRecall:
         if not self._policy.enabled or top_k == 0 or not text:
             return ()
         scoring = self._scoring(request)
-        reach = Reach(top_k + _SPARE, most_raised(scoring))
+        reach = reach_of(scoring, top_k + _SPARE)
         wanted = await self._wanted(request, text, top_k, guard)
         near = await self._candidates.gather(replace(wanted, reach=reach), guard)
         chosen, looked_at = self._chosen(near, scoring, request, top_k)

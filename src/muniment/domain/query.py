@@ -17,12 +17,15 @@ from muniment.domain.trust import Trust
 class Reach(NamedTuple):
     """Which candidates can matter to a recall that looks at `rows` of them.
 
-    Whatever else counts multiplies a relevance by 1 to `factor`: one so small that it stays below
-    that of the `rows`-th is out of reach.
+    A relevance is multiplied by 1 + importance, by 1 + 0.5 ^ (age at `now` / `half_life`), and for
+    whatever else counts by 1 to `factor`: one that stays below those of `rows` others whatever
+    that is, is out of reach. `now` and `half_life` are seconds, the former since 1970.
     """
 
     rows: int
     factor: float
+    now: float
+    half_life: float
 
 
 @dataclass(frozen=True, slots=True)

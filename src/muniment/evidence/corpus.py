@@ -42,12 +42,13 @@ class CorpusRow(NamedTuple):
     expires_at: float = inf
     trust: int = 0
     vector: bytes | None = None
+    importance: float = 0.5
 
 
 class Columns(NamedTuple):
     """Searchable rows field by field: each sequence runs over the same rows (see CorpusRow).
 
-    ``trust`` and the limits of validity may be one number for all of them.
+    ``trust``, ``importance`` and the limits of validity may be one number for all of them.
     """
 
     key: Sequence[int]
@@ -64,6 +65,7 @@ class Columns(NamedTuple):
     invalid_at: ArrayLike = inf
     expires_at: ArrayLike = inf
     trust: ArrayLike = 0
+    importance: ArrayLike = 0.5
 
     @classmethod
     def of(cls, rows: Sequence[CorpusRow]) -> Columns:
@@ -83,6 +85,7 @@ class Columns(NamedTuple):
             invalid_at=[row.invalid_at for row in rows],
             expires_at=[row.expires_at for row in rows],
             trust=[row.trust for row in rows],
+            importance=[row.importance for row in rows],
         )
 
 
@@ -102,7 +105,7 @@ class Corpus:
         self.invalid_at = Column("float64", fill=inf)
         self.expires_at = Column("float64", fill=inf)
         self.trust, self.marks, self.lengths = Column("int8"), Column("int64"), Column("int32")
-        self.has_vector = Column("bool")
+        self.has_vector, self.importance = Column("bool"), Column("float32", fill=0.5)
         self._columns: tuple[Column, ...] = tuple(
             column for column in vars(self).values() if isinstance(column, Column)
         )
@@ -221,6 +224,7 @@ class Corpus:
         self.invalid_at.put(place, rows.invalid_at)
         self.expires_at.put(place, rows.expires_at)
         self.trust.put(place, rows.trust)
+        self.importance.put(place, rows.importance)
         self.marks.put(place, rows.marks)
         self.lengths.put(place, rows.length)
 

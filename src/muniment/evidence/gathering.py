@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import starmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +68,16 @@ class Gathered:
         """Every feature there is for this question (see :mod:`muniment.evidence.features`)."""
         return features(self.view, self.asked)
 
-    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Each candidate's corpus, key there, and arrival order there."""
+    def corpora(self) -> NDArray[np.int64]:
+        """The place of each candidate's corpus."""
         sizes = [len(part.slots) for part in self.chosen]
-        keys = [part.corpus.keys.view[part.slots] for part in self.chosen]
-        order = [part.corpus.order.view[part.slots] for part in self.chosen]
-        index = np.repeat([part.place for part in self.chosen], sizes)
-        return index, np.concatenate(keys), np.concatenate(order)
+        return np.repeat([part.place for part in self.chosen], sizes)
+
+    def values(self, column: str) -> NDArray[Any]:
+        """What each candidate has in this column of its corpus."""
+        return np.concatenate(
+            [getattr(part.corpus, column).view[part.slots] for part in self.chosen]
+        )
 
 
 def gather(

@@ -31,6 +31,8 @@ because it says something. The least value at which all facts of the half of
 
 _LEAST_LOG_ODDS = -700.0
 
+_NEARLY = 1 - 1e-6  # factors are worked out again for what is read, their last bits otherwise
+
 _DIGITS = 9  # Scores that differ less are the same: sums differ in the last bits between machines.
 
 
@@ -52,12 +54,17 @@ class _Most(NamedTuple):
     limit: int
     reach: Reach | None
 
-    def of(self, ordered: Values) -> int:
-        """How many of relevances that descend are answered."""
-        if self.reach is None or len(ordered) <= self.reach.rows:
-            return min(self.limit, len(ordered))
-        near = ordered * self.reach.factor >= ordered[self.reach.rows - 1]
-        return min(self.limit, int(near.sum()))
+    def of(self, order: Places, relevance: Values, found: Gathered) -> Places:
+        """Those of ``order``, places of candidates best first, that are answered."""
+        order, reach = order[: self.limit], self.reach
+        if reach is None or len(order) <= reach.rows:
+            return order
+        age = np.maximum(reach.now - found.values("at")[order], 0.0)
+        importance = found.values("importance")[order]
+        raised = relevance[order] * (1 + importance) * (1 + np.exp2(-age / reach.half_life))
+        enough = np.partition(raised, -reach.rows)[-reach.rows]
+        near: Places = order[raised * reach.factor >= enough * _NEARLY]
+        return near
 
 
 def score(
@@ -117,12 +124,12 @@ def _lanes(found: Gathered) -> Callable[[], dict[str, Values]]:
 
 def _ranked(found: Gathered, relevance: Values, most: _Most, explain: Explain) -> list[Scored]:
     pool = _best(relevance, most.limit)
-    index, keys, arrival = (column[pool] for column in found.places())
-    order = np.lexsort((keys, -arrival, index, -relevance[pool]))
-    order = order[: most.of(relevance[pool[order]])]
-    chosen = pool[order]
+    places = (found.corpora(), found.values("keys"), found.values("order"))
+    index, keys, arrival = (column[pool] for column in places)
+    order = pool[np.lexsort((keys, -arrival, index, -relevance[pool]))]
+    chosen = most.of(order, relevance, found)
     told = Told(_lanes(found), chosen, explain)
-    columns = (index[order].tolist(), keys[order].tolist(), relevance[chosen].tolist())
+    columns = (column[chosen].tolist() for column in (*places[:2], relevance))
     return [
         Scored(corpus, key, share, Lanes(told, place))
         for place, (corpus, key, share) in enumerate(zip(*columns, strict=True))

@@ -293,6 +293,7 @@ def memory_image(row: MemoryRow) -> CorpusRow:
         expires_at=_seconds(memory.expires_at, inf),
         trust=memory.trust.rank,
         vector=row.vector,
+        importance=memory.importance,
     )
 
 

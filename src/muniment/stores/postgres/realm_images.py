@@ -121,7 +121,7 @@ def _apply(corpus: Corpus, parts: dict[int, _Part], present: set[int], news: lis
 
 def memory_columns(rows: list[Row]) -> Columns:
     """Memories as ranking reads them; there is at least one."""
-    seq, kind, updated, valid_from, invalid_at, expires_at, trust, *indexed = zip(
+    seq, kind, updated, valid_from, invalid_at, expires_at, trust, importance, *indexed = zip(
         *rows, strict=True
     )
     terms, marks, length, vector, *_ = indexed
@@ -138,4 +138,5 @@ def memory_columns(rows: list[Row]) -> Columns:
         invalid_at=seconds(invalid_at, inf),
         expires_at=seconds(expires_at, inf),
         trust=trust,
+        importance=importance,
     )

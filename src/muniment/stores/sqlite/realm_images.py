@@ -130,16 +130,18 @@ def _values(realm: RealmKey) -> dict[str, str | None]:
 
 
 def memory_corpus_row(row: Row) -> CorpusRow:
-    seq, kind, created, valid_from, invalid_at, expires_at, trust, terms, marks, length, vec = row
+    seq, kind, updated, valid_from, invalid_at, expires_at, trust, importance, *indexed = row
+    terms, marks, length, vector = indexed
     return CorpusRow(
         key=seq,
         kind=kind,
         indexed=IndexedText(terms, marks, length),
-        at=created / _MICROS,
+        at=updated / _MICROS,
         order=seq,
         valid_from=-inf if valid_from is None else valid_from / _MICROS,
         invalid_at=inf if invalid_at is None else invalid_at / _MICROS,
         expires_at=inf if expires_at is None else expires_at / _MICROS,
         trust=trust,
-        vector=vec,
+        vector=vector,
+        importance=importance,
     )

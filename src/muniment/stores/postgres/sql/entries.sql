@@ -8,7 +8,7 @@ SELECT a.id, a.version, a.removals FROM audience a WHERE {audiences} ORDER BY a.
 SELECT m.seq, m.memory_type, m.updated_at, m.valid_from,
     CASE WHEN m.superseded_by IS NULL THEN m.invalid_at
         ELSE coalesce(m.invalid_at, m.created_at) END,
-    m.expires_at, m.trust, m.terms, m.marks, m.length, m.vector
+    m.expires_at, m.trust, m.importance, m.terms, m.marks, m.length, m.vector
 FROM memory m
 WHERE {covered} AND m.audience = %(audience)s AND m.changed > %(changed)s;
 

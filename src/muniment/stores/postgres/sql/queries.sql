@@ -16,7 +16,7 @@ WHERE tenant_id = %(tenant)s AND id = ANY(%(audiences)s::bigint[])
 RETURNING version;
 
 -- name: memory_changed
-SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust,
+SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust, importance,
     terms, marks, length, vector, changed
 FROM memory WHERE tenant_id = %(place)s AND audience = %(audience)s
     AND (changed, seq) > (%(version)s, %(seq)s)

@@ -9,7 +9,7 @@ WHERE ({audiences}) AND key NOT LIKE '["messages",%' ORDER BY id;
 -- name: realm_changed
 SELECT seq, memory_type, updated_at, valid_from,
     CASE WHEN superseded_by IS NULL THEN invalid_at ELSE coalesce(invalid_at, created_at) END,
-    expires_at, trust, terms, marks, length, vector
+    expires_at, trust, importance, terms, marks, length, vector
 FROM memory WHERE {realm} AND audience = :audience AND changed > :changed ORDER BY seq;
 
 -- name: realm_keys

@@ -17,7 +17,7 @@ WHERE id IN (SELECT value FROM json_each(?1))
 RETURNING version;
 
 -- name: memory_changed
-SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust,
+SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust, importance,
     terms, marks, length, vector
 FROM memory WHERE audience = ?1 AND changed > ?2 ORDER BY seq;
 
