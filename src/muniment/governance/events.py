@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from muniment.domain.conversation import ConversationIdentity
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey, realm_of
 from muniment.domain.scope import MemoryScope
@@ -98,9 +99,9 @@ def memory_data(memory: Memory) -> dict[str, Any]:
     return data
 
 
-def conversation_realm(tenant_id: str, user_id: str, session_id: str) -> RealmKey:
+def conversation_realm(identity: ConversationIdentity) -> RealmKey:
     """Where a conversation belongs."""
-    return RealmKey(tenant_id, user_id, None, session_id)
+    return RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
 
 
 def new_record_id() -> str:

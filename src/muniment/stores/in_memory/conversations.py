@@ -1,4 +1,4 @@
-"""Conversations: messages by arrival, sessions, titles and the directory."""
+"""Conversations in this process: messages by arrival, sessions, titles and the directory."""
 
 from __future__ import annotations
 
@@ -12,93 +12,75 @@ from muniment.domain.conversation import (
     ConversationPage,
     ConversationSummaryRow,
     complete_message_pairs,
-    normalize_conversation_title,
 )
 from muniment.domain.cursor import open_cursor, seal_cursor
 from muniment.domain.memory import MemoryType
 from muniment.domain.realm import realm_of
 from muniment.domain.scope import MemoryScope
-from muniment.errors import InvalidEntryError, NotFoundError
+from muniment.errors import NotFoundError
 from muniment.governance import events
 from muniment.governance.events import Records, conversation_realm
+from muniment.stores.conversation_face import Conversations, Given
 from muniment.stores.embedding import RowEmbedder
-from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables
-from muniment.stores.recalled import is_searchable, same_message, spoken
+from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow, Tables, key_of
+from muniment.stores.messages import PAGE, embedded, fresh
 
-_CURSOR = "conversations"
 _MOST = 1_000_000
 _MOST_ARRIVALS = 1 << 62
 MAX_SESSIONS = 10_000  # a tenant: this store is bounded, and nobody else pays for it
 
 
-class InMemoryConversations:
-    """The conversation face: ConversationMessageStore, ConversationSessions, -Directory."""
+class InMemoryConversations(Conversations):
+    """The conversation face of an in-process store."""
+
+    most_messages = _MOST
 
     def __init__(
         self, tables: Tables, embedder: RowEmbedder, *, max_sessions: int = MAX_SESSIONS
     ) -> None:
+        super().__init__(embedder)
         self._max_sessions = checks.whole("max_sessions", max_sessions, low=1, high=_MOST)
         self._tables = tables
-        self._embedder = embedder
         self._secret = secrets.token_bytes(32)
 
-    async def append_messages(
-        self,
-        identity: ConversationIdentity,
-        messages: Sequence[ConversationMessage],
-        *,
-        lease: str | None = None,
+    async def _append(
+        self, identity: ConversationIdentity, messages: Sequence[Given], lease: str | None
     ) -> None:
-        """All or none of `messages`; a repeated one is ignored, a changed one refused.
-
-        With `lease` only while that holder has the session: NotFoundError where it has not.
-        """
         async with self._tables.change() as change:
-            if lease is not None and self._tables.leases.get(_key(identity), ("",))[0] != lease:
+            if lease is not None and self._tables.leases.get(key_of(identity), ("",))[0] != lease:
                 raise NotFoundError("no such session")
-            rows = self._new_rows(identity, messages)
-            if not messages:
-                return
+            new = fresh(self._messages(identity), messages)
+            rows = [MessageRow(self._tables.arrival(), change.now, *given) for given in new]
             conversation = self._opened(change, identity)
             self._tables.add_messages(conversation, rows)
             if rows:
                 counts = {"messages": len(rows)}
                 change.record(events.CONVERSATION_APPENDED, conversation.realm, **counts)
-        searchable = [row for row in rows if is_searchable(row.message)]
-        if searchable and self._embedder.present:
-            await self.embed(conversation, searchable)
 
-    async def recent_messages(
-        self, identity: ConversationIdentity, *, limit: int
+    async def _recent(
+        self, identity: ConversationIdentity, limit: int
     ) -> tuple[ConversationMessage, ...]:
-        """The newest `limit` (from 1) in order of arrival, oldest first."""
-        checks.whole("limit", limit, low=1, high=_MOST)
         return self._messages(identity)[-limit:]
 
-    async def recent_complete_messages(
-        self, identity: ConversationIdentity, *, limit: int = 3
+    async def _recent_pairs(
+        self, identity: ConversationIdentity, limit: int
     ) -> tuple[ConversationMessage, ...]:
-        """User message and complete reply of the newest `limit` exchanges, oldest first."""
-        checks.whole("limit", limit, low=1, high=_MOST)
         pairs = complete_message_pairs(self._messages(identity), limit=limit)
         return tuple(message for pair in pairs for message in pair)
 
-    async def messages_after(
-        self, identity: ConversationIdentity, *, after_message_id: str | None, limit: int
-    ) -> tuple[ConversationMessage, ...]:
-        """The next `limit` after a message, or from the start; ValueError for a foreign one."""
-        checks.whole("limit", limit, low=1, high=_MOST)
+    async def _after(
+        self, identity: ConversationIdentity, message_id: str | None, limit: int
+    ) -> tuple[ConversationMessage, ...] | None:
         messages = self._messages(identity)
-        if after_message_id is None:
+        if message_id is None:
             return messages[:limit]
         ids = [message.message_id for message in messages]
-        if after_message_id not in ids:
-            raise ValueError("after_message_id: not a message of this conversation")
-        start = ids.index(after_message_id) + 1
+        if message_id not in ids:
+            return None
+        start = ids.index(message_id) + 1
         return messages[start : start + limit]
 
-    async def clear_messages(self, identity: ConversationIdentity) -> None:
-        """Delete the messages and the summary of them; session and title stay."""
+    async def _clear(self, identity: ConversationIdentity) -> None:
         async with self._tables.change(may_wait=True) as change:
             for row in self._of_session(identity):
                 summary = row.memory.memory_type is MemoryType.SUMMARY
@@ -109,24 +91,17 @@ class InMemoryConversations:
                 counts = {"messages": self._tables.clear_messages(conversation)}
                 change.record(events.CONVERSATION_CLEARED, conversation.realm, **counts)
 
-    async def create(
-        self, identity: ConversationIdentity, *, kind: str = "chat", title: str | None = None
-    ) -> None:
-        """Make the session; one that exists stays as it is. A title given here is by hand."""
-        checks.identifier("kind", kind)
-        title = normalize_conversation_title(title)
+    async def _create(self, identity: ConversationIdentity, kind: str, title: str | None) -> None:
         async with self._tables.change() as change:
             if self._held(identity) is None:
                 conversation = self._opened(change, identity, kind)
                 conversation.title, conversation.titled_by_hand = title, title is not None
 
-    async def exists(self, identity: ConversationIdentity, *, kind: str | None = None) -> bool:
-        """There is such a session, of this kind where one is named."""
+    async def _session(self, identity: ConversationIdentity) -> tuple[str, str | None] | None:
         conversation = self._held(identity)
-        return conversation is not None and kind in (None, conversation.kind)
+        return None if conversation is None else (conversation.kind, conversation.title)
 
-    async def delete(self, identity: ConversationIdentity) -> bool:
-        """Delete the session: messages, title, and memories and states kept for it alone."""
+    async def _delete(self, identity: ConversationIdentity) -> bool:
         async with self._tables.change(may_wait=True) as change:
             conversation = self._held(identity)
             if conversation is None:
@@ -134,18 +109,9 @@ class InMemoryConversations:
             self._remove(change, conversation)
             return True
 
-    async def list_conversations(
-        self,
-        *,
-        tenant_id: str,
-        user_id: str,
-        kind: str | None = None,
-        cursor: str | None = None,
-        limit: int = 20,
+    async def _page(
+        self, mine: tuple[str, str], kind: str | None, cursor: str | None, limit: int
     ) -> ConversationPage:
-        """A page, last activity first, as things stood at the first page; ValueError."""
-        checks.whole("limit", limit, low=1, high=100)
-        mine = (checks.identifier("tenant_id", tenant_id), checks.identifier("user_id", user_id))
         with self._tables.lock:
             snapshot, before = self._position(cursor)
             held = [
@@ -160,45 +126,27 @@ class InMemoryConversations:
         more = len(rest) > limit
         return ConversationPage(
             tuple(_line(conversation, snapshot) for _, conversation in page),
-            seal_cursor(self._secret, _CURSOR, snapshot, page[-1][0]) if more else None,
+            seal_cursor(self._secret, PAGE, snapshot, page[-1][0]) if more else None,
         )
 
-    async def rename_conversation(
-        self, identity: ConversationIdentity, *, title: str | None
+    async def _title(
+        self, identity: ConversationIdentity, title: str | None, *, by_hand: bool
     ) -> bool:
-        """Set or clear the title by hand; False without such a session."""
-        title = normalize_conversation_title(title)
         async with self._tables.change() as change:
             conversation = self._held(identity)
-            if conversation is None:
+            if conversation is None or (conversation.titled_by_hand and not by_hand):
                 return False
-            conversation.title, conversation.titled_by_hand = title, True
-            change.record(events.CONVERSATION_RENAMED, conversation.realm, by_hand=True)
+            conversation.title, conversation.titled_by_hand = title, by_hand
+            change.record(events.CONVERSATION_RENAMED, conversation.realm, by_hand=by_hand)
             return True
-
-    async def set_generated_title(self, identity: ConversationIdentity, *, title: str) -> bool:
-        """Set the title unless it is blank, or one was set or cleared by hand."""
-        generated = normalize_conversation_title(title)
-        async with self._tables.change() as change:
-            conversation = self._held(identity)
-            if conversation is None or conversation.titled_by_hand or generated is None:
-                return False
-            conversation.title = generated
-            change.record(events.CONVERSATION_RENAMED, conversation.realm, by_hand=False)
-            return True
-
-    async def get_title(self, identity: ConversationIdentity) -> str | None:
-        """The title; None where there is none, or no such session."""
-        conversation = self._held(identity)
-        return None if conversation is None else conversation.title
 
     def _held(self, identity: ConversationIdentity) -> Conversation | None:
-        return self._tables.conversations.get(_key(identity))
+        return self._tables.conversations.get(key_of(identity))
 
     def _opened(
         self, change: Records, identity: ConversationIdentity, kind: str = "chat"
     ) -> Conversation:
-        key = _key(identity)
+        key = key_of(identity)
         if key not in self._tables.conversations:
             made = Conversation(identity, kind, self._tables.arrival(), change.now)
             self._make_room(change, identity.tenant_id)
@@ -224,34 +172,11 @@ class InMemoryConversations:
             rows = [] if conversation is None else list(conversation.messages.values())
         return tuple(row.message for row in rows)
 
-    def _new_rows(
-        self, identity: ConversationIdentity, messages: Sequence[ConversationMessage]
-    ) -> list[MessageRow]:
-        known = {message.message_id: message for message in self._messages(identity)}
-        new: list[MessageRow] = []
-        now = self._tables.clock()
-        for message in messages:
-            held = known.setdefault(message.message_id, message)
-            if not same_message(held, message):
-                raise InvalidEntryError("message_id: names another message already")
-            if held is message and all(row.message is not message for row in new):
-                new.append(MessageRow(self._tables.arrival(), now, message))
-        return new
-
     async def embed(self, conversation: Conversation, rows: Sequence[MessageRow]) -> None:
-        """Give rows the embedder's vectors, where it has any."""
-        vectors = await self._embedder.many([_embedded(row) for row in rows])
-        self._attach(conversation, rows, vectors)
-
-    def _attach(
-        self,
-        conversation: Conversation,
-        rows: Sequence[MessageRow],
-        vectors: Sequence[bytes | None],
-    ) -> None:
-        """Give rows their vectors, unless they were deleted meanwhile."""
+        """Give rows the embedder's vectors anew, unless they are deleted meanwhile."""
+        made = await embedded(self._embedder, [row.message for row in rows])
         with self._tables.lock:
-            for row, vector in zip(rows, vectors, strict=True):
+            for row, (_, vector) in zip(rows, made, strict=True):
                 row.vector = vector or row.vector
             held = set(map(id, conversation.messages.values()))
             still = [row for row in rows if id(row) in held]
@@ -260,7 +185,7 @@ class InMemoryConversations:
 
     def _of_session(self, identity: ConversationIdentity) -> list[MemoryRow]:
         """The memories that are kept for the session alone."""
-        realm = conversation_realm(*_key(identity))
+        realm = conversation_realm(identity)
         return [row for row in self._tables.memories.values() if realm.covers(realm_of(row.memory))]
 
     def _forget_session(self, change: Records, identity: ConversationIdentity) -> int:
@@ -270,7 +195,7 @@ class InMemoryConversations:
             for memory in self._tables.remove(row):
                 change.record_memory(events.MEMORY_REOPENED, memory)
         for key in list(self._tables.working):
-            if (key.tenant, key.user, key.session) == _key(identity):
+            if (key.tenant, key.user, key.session) == key_of(identity):
                 del self._tables.working[key]
         return len(rows)
 
@@ -279,16 +204,8 @@ class InMemoryConversations:
         if cursor is None:
             snapshot = self._tables.arrival()
             return snapshot, snapshot + 1
-        snapshot, before = open_cursor(self._secret, _CURSOR, cursor)
+        snapshot, before = open_cursor(self._secret, PAGE, cursor)
         return snapshot, before
-
-
-def _key(identity: ConversationIdentity) -> tuple[str, str, str]:
-    return identity.tenant_id, identity.user_id, identity.session_id
-
-
-def _embedded(row: MessageRow) -> str:
-    return spoken(row.message.content, row.message.name)
 
 
 def _known(conversation: Conversation, snapshot: int) -> list[MessageRow]:

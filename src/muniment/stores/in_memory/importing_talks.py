@@ -9,7 +9,13 @@ from muniment.domain.conversation import ConversationIdentity, ConversationMessa
 from muniment.domain.realm import RealmKey
 from muniment.governance import events
 from muniment.governance.events import Records
-from muniment.stores.in_memory.tables import Conversation, ConversationKey, MessageRow, Tables
+from muniment.stores.in_memory.tables import (
+    Conversation,
+    ConversationKey,
+    MessageRow,
+    Tables,
+    key_of,
+)
 from muniment.stores.recalled import is_searchable, same_message, spoken
 from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_talks import Said, Talk, exported_message, exported_session
@@ -20,7 +26,7 @@ def exported_talks(tables: Tables, realm: RealmKey) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     for talk in sorted(tables.conversations.values(), key=lambda each: each.order):
         if realm.agent is None and realm.covers(talk.realm):
-            names = _key(talk.identity)
+            names = key_of(talk.identity)
             lines.append(exported_session(*names, kind=talk.kind, title=talk.title))
             lines += [exported_message(row.message) for row in talk.messages.values()]
     return lines
@@ -37,7 +43,7 @@ def check_talks(tables: Tables, talks: Sequence[Talk | Said]) -> None:
     """InvalidEntryError for an id that is in use for another message of its conversation."""
     known: dict[ConversationKey, dict[str, ConversationMessage]] = {}
     for one in talks:
-        held = known.setdefault(_key(one.identity), _messages(tables, one.identity))
+        held = known.setdefault(key_of(one.identity), _messages(tables, one.identity))
         if isinstance(one, Said):
             before = held.setdefault(one.message.message_id, one.message)
             if not same_message(before, one.message):
@@ -63,7 +69,7 @@ def publish_talks(
 
 
 def _opened(tables: Tables, change: Records, one: Talk | Said) -> Conversation:
-    key = _key(one.identity)
+    key = key_of(one.identity)
     held = tables.conversations.get(key)
     if held is None:
         kind, title = (one.kind, one.title) if isinstance(one, Talk) else ("chat", None)
@@ -75,10 +81,6 @@ def _opened(tables: Tables, change: Records, one: Talk | Said) -> Conversation:
 
 
 def _messages(tables: Tables, identity: ConversationIdentity) -> dict[str, ConversationMessage]:
-    held = tables.conversations.get(_key(identity))
+    held = tables.conversations.get(key_of(identity))
     rows = {} if held is None else held.messages
     return {name: row.message for name, row in rows.items()}
-
-
-def _key(identity: ConversationIdentity) -> ConversationKey:
-    return identity.tenant_id, identity.user_id, identity.session_id

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from muniment.domain.conversation import ConversationIdentity
 from muniment.ports import KeyedRequest
-from muniment.stores.in_memory.tables import ConversationKey, Tables
+from muniment.stores.in_memory.tables import ConversationKey, Tables, key_of
 
 
 class InMemoryService:
@@ -26,10 +26,10 @@ class InMemoryService:
         """0 where `holder` has the session's lease now; else seconds until it may be free."""
         now = self._tables.clock()
         with self._tables.lock:
-            held, until = self._leases.get(_key(identity), (holder, now))
+            held, until = self._leases.get(key_of(identity), (holder, now))
             if held != holder and until > now:
                 return (until - now).total_seconds()
-            self._leases[_key(identity)] = (holder, now + timedelta(seconds=ttl_seconds))
+            self._leases[key_of(identity)] = (holder, now + timedelta(seconds=ttl_seconds))
             return 0.0
 
     async def renew(
@@ -38,16 +38,16 @@ class InMemoryService:
         """Keep the lease for longer; False where it is not `holder`'s any more."""
         now = self._tables.clock()
         with self._tables.lock:
-            if self._leases.get(_key(identity), ("", now))[0] != holder:
+            if self._leases.get(key_of(identity), ("", now))[0] != holder:
                 return False
-            self._leases[_key(identity)] = (holder, now + timedelta(seconds=ttl_seconds))
+            self._leases[key_of(identity)] = (holder, now + timedelta(seconds=ttl_seconds))
             return True
 
     async def release(self, identity: ConversationIdentity, *, holder: str) -> None:
         """Free the session where `holder` has it."""
         with self._tables.lock:
-            if self._leases.get(_key(identity), ("",))[0] == holder:
-                del self._leases[_key(identity)]
+            if self._leases.get(key_of(identity), ("",))[0] == holder:
+                del self._leases[key_of(identity)]
 
     async def begin(
         self, tenant_id: str, user_id: str, key: str, request: KeyedRequest, *, ttl_seconds: int
@@ -83,7 +83,3 @@ class InMemoryService:
         for key, (request, _) in list(self._requests.items()):
             if (*key[:2], request.session_id) == gone:
                 del self._requests[key]
-
-
-def _key(identity: ConversationIdentity) -> ConversationKey:
-    return identity.tenant_id, identity.user_id, identity.session_id

@@ -81,8 +81,7 @@ class Conversation:
     @property
     def realm(self) -> RealmKey:
         """Where it belongs."""
-        identity = self.identity
-        return RealmKey(identity.tenant_id, identity.user_id, None, identity.session_id)
+        return events.conversation_realm(self.identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +266,16 @@ class Tables:
     def remove_conversation(self, conversation: Conversation) -> int:
         """Delete a conversation and whatever ends with it; how many messages it had."""
         messages = self.clear_messages(conversation)
-        identity = conversation.identity
-        key = (identity.tenant_id, identity.user_id, identity.session_id)
+        key = key_of(conversation.identity)
         del self.conversations[key]
         for told in self.on_conversation_gone:
             told(key)
         return messages
+
+
+def key_of(identity: ConversationIdentity) -> ConversationKey:
+    """What a conversation is kept under."""
+    return identity.tenant_id, identity.user_id, identity.session_id
 
 
 def _seconds(instant: datetime | None, missing: float) -> float:

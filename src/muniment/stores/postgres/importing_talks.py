@@ -10,7 +10,7 @@ from muniment.domain.conversation import ConversationIdentity
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
 from muniment.stores.postgres.change import Change
-from muniment.stores.postgres.messages import add_messages, open_conversation, realm_of_talk
+from muniment.stores.postgres.messages import add_messages, open_conversation
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.vectors import Halfvec
 from muniment.stores.recalled import is_searchable
@@ -37,7 +37,8 @@ async def publish_talks(change: Change, number: int) -> tuple[int, int]:
                 added[said[0][0].identity] += await _added(change, said)
     for identity, count in added.items():
         if count:
-            change.record(events.CONVERSATION_APPENDED, realm_of_talk(identity), messages=count)
+            realm = events.conversation_realm(identity)
+            change.record(events.CONVERSATION_APPENDED, realm, messages=count)
     return sessions, added.total()
 
 

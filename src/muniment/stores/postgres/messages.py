@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
-from muniment.domain.realm import RealmKey
 from muniment.domain.visibility import message_audience
-from muniment.errors import InvalidEntryError
 from muniment.governance import events
-from muniment.lexical.indexing import index_text
+from muniment.stores.messages import fresh, indexed
 from muniment.stores.postgres.audiences import digest_of, touch
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.statements import MESSAGE_COLUMNS
 from muniment.stores.postgres.vectors import Halfvec
-from muniment.stores.recalled import is_searchable, same_message
 from muniment.stores.rows import message_of, message_row, micros
 
 Given = tuple[ConversationMessage, Halfvec | None]
@@ -26,11 +23,6 @@ def named(identity: ConversationIdentity) -> dict[str, Any]:
     """A conversation as parameters."""
     key = message_audience(identity.tenant_id, identity.user_id)
     return {"digest": digest_of(key), "session": identity.session_id}
-
-
-def realm_of_talk(identity: ConversationIdentity) -> RealmKey:
-    """Where a conversation belongs."""
-    return events.conversation_realm(identity.tenant_id, identity.user_id, identity.session_id)
 
 
 async def open_conversation(
@@ -47,7 +39,8 @@ async def append_messages(
     """Append, and record how many were new; see `add_messages`."""
     count = await add_messages(change, identity, messages)
     if count:
-        change.record(events.CONVERSATION_APPENDED, realm_of_talk(identity), messages=count)
+        realm = events.conversation_realm(identity)
+        change.record(events.CONVERSATION_APPENDED, realm, messages=count)
 
 
 async def add_messages(
@@ -58,12 +51,14 @@ async def add_messages(
     first = version - len(messages)  # the conversation's, should it be new; then the messages'
     conversation = await _opened(change, identity, audience, first)
     place = {"audience": audience, "conversation": conversation}
-    fresh = await _fresh(change, place, messages)
-    if fresh:
+    ids = [message.message_id for message, _ in messages]
+    held = await change.db.all("held_messages", {**place, "ids": ids})
+    new = fresh(map(message_of, held), messages)
+    if new:
         head = {**place, "changed": version, "now": micros(change.now)}
-        rows = [_row(head, first + count, *given) for count, given in enumerate(fresh, 1)]
+        rows = [_row(head, first + count, *given) for count, given in enumerate(new, 1)]
         await change.db.run_many("append_message", rows)
-    return len(fresh)
+    return len(new)
 
 
 async def _locked(
@@ -100,34 +95,20 @@ async def _opened(
         "now": micros(change.now),
     }
     await change.db.run("open_conversation", values)
-    change.record(events.CONVERSATION_CREATED, realm_of_talk(identity), kind=kind)
+    change.record(events.CONVERSATION_CREATED, events.conversation_realm(identity), kind=kind)
     return number
-
-
-async def _fresh(change: Change, place: dict[str, int], messages: Sequence[Given]) -> list[Given]:
-    ids = [message.message_id for message, _ in messages]
-    rows = await change.db.all("held_messages", {**place, "ids": ids})
-    held = {message.message_id: message for message in map(message_of, rows)}
-    fresh: list[Given] = []
-    for message, vector in messages:
-        before = held.setdefault(message.message_id, message)
-        if not same_message(before, message):
-            raise InvalidEntryError("message_id: is in use for another message of the conversation")
-        if before is message:
-            fresh.append((message, vector))
-    return fresh
 
 
 def _row(
     head: dict[str, Any], seq: int, message: ConversationMessage, vector: Halfvec | None
 ) -> dict[str, Any]:
-    text = index_text(message.content, name=message.name) if is_searchable(message) else None
+    terms, marks, length = indexed(message)
     return {
         **dict(zip(_COLUMNS, message_row(message), strict=True)),
         **head,
         "seq": seq,
-        "terms": text and text.terms,
-        "marks": text and text.marks,
-        "length": text and text.length,
+        "terms": terms,
+        "marks": marks,
+        "length": length,
         "vector": vector,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.errors import NotFoundError
 from muniment.ports import Begun, Ending
-from muniment.stores.recalled import is_searchable, spoken
+from muniment.stores.messages import embedded
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.messages import append, conversation_row, newest_pairs, titled
@@ -57,7 +57,7 @@ class SQLiteExchanges:
                 require_lease(change.db, identity, holder)
                 self._append(change, identity, answer, vector, "chat")
                 if ending.title is not None:
-                    titled(change, "set_generated_title", identity, ending.title)
+                    titled(change, identity, ending.title, by_hand=False)
                 if ending.key is not None:
                     envelope = ending.envelope or "{}"
                     finish(change.db, identity, ending.key, answer.message_id, envelope)
@@ -68,9 +68,10 @@ class SQLiteExchanges:
         return await self._core.change(job)
 
     async def _vector(self, message: ConversationMessage | None) -> bytes | None:
-        if message is None or not is_searchable(message):
+        if message is None:
             return None
-        return await self._core.embedder.one(spoken(message.content, message.name))
+        ((_, vector),) = await embedded(self._core.embedder, [message])
+        return vector
 
     def _append(
         self,

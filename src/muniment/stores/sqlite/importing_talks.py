@@ -13,7 +13,7 @@ from muniment.governance import events
 from muniment.stores.recalled import is_searchable
 from muniment.stores.rows import Row
 from muniment.stores.sqlite.change import Change
-from muniment.stores.sqlite.messages import add_messages, open_conversation, realm_of_talk
+from muniment.stores.sqlite.messages import add_messages, open_conversation
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.transfer_lines import refused
 from muniment.stores.transfer_talks import Talk, read_talk
@@ -37,7 +37,8 @@ def publish_talks(change: Change, number: int) -> tuple[int, int]:
             raise refused(line, str(error)) from None
     for identity, count in added.items():
         if count:
-            change.record(events.CONVERSATION_APPENDED, realm_of_talk(identity), messages=count)
+            realm = events.conversation_realm(identity)
+            change.record(events.CONVERSATION_APPENDED, realm, messages=count)
     return sessions, added.total()
 
 

@@ -9,28 +9,18 @@ import apsw
 from muniment.domain.conversation import (
     ConversationIdentity,
     ConversationMessage,
-    complete_message_pairs,
 )
-from muniment.domain.realm import RealmKey
 from muniment.domain.visibility import message_audience
-from muniment.errors import InvalidEntryError
 from muniment.governance import events
 from muniment.governance.events import conversation_realm
-from muniment.lexical.indexing import index_text
-from muniment.stores.recalled import is_searchable, same_message
+from muniment.stores.messages import LAST, fresh, indexed, whole_pairs
 from muniment.stores.rows import Row, message_of, message_row, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.writes import touch
 
-LAST = (1 << 63) - 1
 _BESIDE = 4  # messages: one pair more, and a question or two without an answer
-
-
-def realm_of_talk(identity: ConversationIdentity) -> RealmKey:
-    """What a conversation's records belong to."""
-    return conversation_realm(identity.tenant_id, identity.user_id, identity.session_id)
 
 
 def conversation_row(db: apsw.Connection, identity: ConversationIdentity) -> Row | None:
@@ -61,7 +51,7 @@ def opened(
     }
     change.db.execute(SQL["open_conversation"], values)
     made = change.db.last_insert_rowid()
-    change.record(events.CONVERSATION_CREATED, realm_of_talk(identity), kind=kind)
+    change.record(events.CONVERSATION_CREATED, conversation_realm(identity), kind=kind)
     return made
 
 
@@ -85,7 +75,7 @@ def append(
     """Append, and record how many were new; see `add_messages`."""
     count = add_messages(change, identity, messages, kind=kind)
     if count:
-        change.record(events.CONVERSATION_APPENDED, realm_of_talk(identity), messages=count)
+        change.record(events.CONVERSATION_APPENDED, conversation_realm(identity), messages=count)
 
 
 def add_messages(
@@ -103,23 +93,14 @@ def add_messages(
     conversation = opened(change, identity, kind)
     ids = json_list([message.message_id for message, _ in messages])
     rows = db.execute(SQL["held_messages"], (conversation, ids))
-    held = {message.message_id: message for message in map(message_of, rows)}
-    fresh: list[tuple[ConversationMessage, bytes | None]] = []
-    for message, vector in messages:
-        before = held.setdefault(message.message_id, message)
-        if not same_message(before, message):
-            raise InvalidEntryError("message_id: is in use for another message of the conversation")
-        if before is message:
-            fresh.append((message, vector))
-    if not fresh:
+    new = fresh(map(message_of, rows), messages)
+    if not new:
         return 0
     audience, changed = touch(db, message_audience(identity.tenant_id, identity.user_id))
-    for message, vector in fresh:
-        text = index_text(message.content, name=message.name) if is_searchable(message) else None
-        index = (None, None, None) if text is None else (text.terms, text.marks, text.length)
-        head = (conversation, audience, changed, now, *index, vector)
+    for message, vector in new:
+        head = (conversation, audience, changed, now, *indexed(message), vector)
         db.execute(SQL["append_message"], (*head, *message_row(message)))
-    return len(fresh)
+    return len(new)
 
 
 def newest(
@@ -134,23 +115,21 @@ def newest_pairs(
     db: apsw.Connection, conversation: int, limit: int
 ) -> tuple[ConversationMessage, ...]:
     """The messages of the newest `limit` completed exchanges, oldest first."""
-    size = 2 * limit + _BESIDE
-    while True:
+    size, found = 2 * limit + _BESIDE, None
+    while found is None:
         window = newest(db, conversation, LAST, size)
-        pairs = complete_message_pairs(window, limit=limit)
-        # One pair more than asked shows that the oldest one kept was not cut at the edge.
-        if len(window) < size or len(complete_message_pairs(window, limit=limit + 1)) > limit:
-            return tuple(message for pair in pairs for message in pair)
+        found = whole_pairs(window, limit, cut=len(window) == size)
         size *= 4
+    return found
 
 
 def titled(
-    change: Change, statement: str, identity: ConversationIdentity, title: str | None
+    change: Change, identity: ConversationIdentity, title: str | None, *, by_hand: bool
 ) -> bool:
-    """Set the title by `rename` or `set_generated_title`; whether it was set."""
+    """Set the title, never over one by hand unless `by_hand`; whether it was set."""
+    statement = "rename" if by_hand else "set_generated_title"
     values = (identity.tenant_id, identity.user_id, identity.session_id, title)
     if change.db.execute(SQL[statement], values).fetchone() is None:
         return False
-    by_hand = statement == "rename"
-    change.record(events.CONVERSATION_RENAMED, realm_of_talk(identity), by_hand=by_hand)
+    change.record(events.CONVERSATION_RENAMED, conversation_realm(identity), by_hand=by_hand)
     return True

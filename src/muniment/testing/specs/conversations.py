@@ -53,7 +53,9 @@ async def a_repeated_message_is_ignored(kit: Kit) -> None:
     await kit.say(ANA, "one", "two")
     kit.clock.move(seconds=5)
     await kit.say(ANA, "two", "three", "three")
-    assert await kit.said(ANA) == ["one", "two", "three"]
+    itself = kit.message("four", "id of four")
+    await kit.conversations.append_messages(TALK, [itself, itself])
+    assert await kit.said(ANA) == ["one", "two", "three", "four"]
 
 
 @spec(Capability.CONVERSATIONS)
