@@ -26,14 +26,19 @@ _SETTINGS = (
 
 
 def connect(
-    path: str, *, synchronous: str = "FULL", encryption: Encryption | None = None
+    path: str,
+    *,
+    synchronous: str = "FULL",
+    encryption: Encryption | None = None,
+    create: bool = True,
 ) -> apsw.Connection:
     """A connection with every setting applied. FULL: an acknowledged write survives a power cut."""
     if path != IN_MEMORY:
         if encryption is not None:
             require_not_plain(path)
-        _create_private(path)
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        if create:
+            _create_private(path)
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = apsw.Connection(path, flags=flags, statementcachesize=_STATEMENTS_KEPT)
     try:
         if encryption is not None:
@@ -47,6 +52,15 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def is_open(connection: apsw.Connection) -> bool:
+    """Whether the connection was not closed yet."""
+    try:
+        connection.get_autocommit()
+    except apsw.ConnectionClosedError:
+        return False
+    return True
 
 
 def use_write_ahead_log(connection: apsw.Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -29,9 +30,10 @@ from muniment.stores.sqlite.encryption import (
     require_not_plain,
 )
 from muniment.stores.sqlite.errors import store_errors
-from muniment.stores.sqlite.journal import settle_promised
+from muniment.stores.sqlite.journal import emptied, settle_promised
 from muniment.stores.sqlite.migrate import migrate, require_ours
 from muniment.stores.sqlite.outbox import Outbox
+from muniment.stores.sqlite.place import Place, journal_gone
 from muniment.stores.sqlite.readers import Readers
 from muniment.stores.sqlite.writer import Writer
 
@@ -43,9 +45,11 @@ _READERS = 4
 def _checked(path: str | Path) -> str:
     """The path as SQLite takes it, refused before anything is made under a part of it."""
     try:
-        return encodable("path", str(path))
+        text = encodable("path", str(path))
     except ValueError as error:
         raise MemoryConfigurationError(str(error)) from None
+    # Connections that are opened later open the same file, whatever the folder is by then.
+    return text if text == IN_MEMORY else os.path.abspath(text)
 
 
 class Engine:
@@ -75,12 +79,13 @@ class Engine:
         self._checks = checks
         self._outbox = outbox
         self._in_child = in_child
+        self._place: Place | None = None
         self._lock = threading.Lock()
         self._ending = threading.Lock()  # over `close`, which a fork waits for
         self._held = ExitStack()  # what a fork under way holds
         self._closed = False
         self._writer: Writer | None = None
-        self._readers = Readers(self._connect, limit=_READERS)
+        self._readers = Readers(self._reading, limit=_READERS)
         forks.tell(self)
 
     @property
@@ -96,7 +101,8 @@ class Engine:
             if self._closed:
                 raise MemoryStoreError("the store is closed")
             if self._writer is None:
-                self._writer = Writer(self._opened(), self._outbox, reopen=self._reopen)
+                current = None if self._path == IN_MEMORY else self._current
+                self._writer = Writer(self._opened(), self._outbox, current=current)
             return self._writer
 
     async def open_async(self) -> Writer:
@@ -106,7 +112,17 @@ class Engine:
 
     def _connect(self) -> apsw.Connection:
         with key_errors(self._encryption):
-            return connect(self._path, synchronous=self._synchronous, encryption=self._encryption)
+            return connect(
+                self._path,
+                synchronous=self._synchronous,
+                encryption=self._encryption,
+                create=self._place is None,
+            )
+
+    def _reading(self) -> apsw.Connection:
+        if self._place is not None:
+            self._place.require()
+        return self._connect()
 
     def _opened(self) -> apsw.Connection:
         with store_errors():
@@ -125,12 +141,26 @@ class Engine:
             except BaseException:
                 connection.close()
                 raise
+            self._place = None if self._path == IN_MEMORY else Place.of(self._path)
         return connection
 
-    @property
-    def _reopen(self) -> Callable[[], apsw.Connection] | None:
-        """A file is opened again after a fork; what is in memory alone stays open."""
-        return None if self._path == IN_MEMORY else self._opened
+    def _current(self, connection: apsw.Connection | None) -> apsw.Connection:
+        """A connection to the file that is there now; MemoryStoreError where that is another."""
+        kept = self._place is None or self._place.keeps_its_journals()
+        if connection is None:  # closed for a fork, its journals with it
+            return self._opened()
+        return connection if kept else self._opened_anew(connection)
+
+    def _opened_anew(self, connection: apsw.Connection) -> apsw.Connection:
+        """Bring home what is in journals that nobody else finds, and open the file with others."""
+        if not emptied(connection):
+            raise journal_gone()
+        self._readers.rest()  # SQLite goes on with the old ones until all of us have closed
+        try:
+            connection.close()
+            return self._opened()
+        finally:
+            self._readers.go_on()
 
     def close(self) -> None:
         """Finish what is queued and close every connection."""
@@ -162,9 +192,9 @@ class Engine:
         """In a process that was forked off: as if not opened yet."""
         forks.give_up(self._writer, self._readers, self._held)
         self._lock, self._ending, self._held = threading.Lock(), threading.Lock(), ExitStack()
-        in_memory = None if self._reopen or self._closed else self._writer
+        in_memory = self._writer if self._path == IN_MEMORY and not self._closed else None
         self._writer = None if in_memory is None else in_memory.in_child()
-        self._readers = Readers(self._connect, limit=_READERS)
+        self._readers = Readers(self._reading, limit=_READERS)
         self._in_child()
 
     # -- reading ---------------------------------------------------------------------------

@@ -13,14 +13,21 @@ import apsw
 
 from muniment.errors import AuditError, MemoryStoreError
 from muniment.stores.sqlite.calls import Answer, Call, FutureCall, Job, Rest, ThreadCall
+from muniment.stores.sqlite.connections import is_open
 from muniment.stores.sqlite.errors import no_thread, told
 from muniment.stores.sqlite.outbox import Outbox
 
 _MOST_IN_ONE_COMMIT = 256
 
 
+Current = Callable[[apsw.Connection | None], apsw.Connection]
+"""The connection to go on with, given the one so far, or None where it was closed."""
+
+
 class Writer:
     """Owns the connection that writes. A call is done once its commit is durable.
+
+    Before anything is written `current` is asked for the connection to write with.
 
     One of those who wait leads: he writes what waits, his own job and those of others, and then
     hands on to one who came meanwhile. A thread of the writer's own, started when it is first
@@ -33,13 +40,12 @@ class Writer:
         connection: apsw.Connection,
         outbox: Outbox | None = None,
         *,
-        reopen: Callable[[], apsw.Connection] | None = None,
+        current: Current | None = None,
     ) -> None:
         self._connection = connection
         self._outbox = outbox
-        self._reopen = reopen
+        self._current = current
         self._resting: Rest | None = None
-        self._shut = False  # while others rest, and until the next of them writes
         self._synchronous = int(connection.execute("PRAGMA synchronous").get)
         self._gate = threading.Lock()  # over the queue, who leads, and `_closed`
         self._queue: deque[Call] = deque()  # a call leaves it when it is done
@@ -89,8 +95,7 @@ class Writer:
         self._resting = call
         while self._leader is not call:
             call.wait()
-        if self._reopen is not None:
-            self._shut = True
+        if self._current is not None:
             self._connection.close()
 
     def go_on(self) -> None:
@@ -182,7 +187,7 @@ class Writer:
         with self._gate:
             waiting = list(islice(self._queue, _MOST_IN_ONE_COMMIT))
         begun = [call for call in waiting if not call.done and call.begins()]
-        if self._shut and not self._opened_again(begun):
+        if self._current is not None and not self._closed and not self._found(self._current, begun):
             return
         together = [call for call in begun if not call.apart]
         apart = [call for call in begun if call.apart]
@@ -193,16 +198,15 @@ class Writer:
         for call in apart:
             self._run_apart(call)
 
-    def _opened_again(self, begun: Sequence[Call]) -> bool:
-        """Whether the file is open; where it cannot be opened, everybody is told why."""
+    def _found(self, current: Current, begun: Sequence[Call]) -> bool:
+        """Whether the file is there and open; where it is not, everybody is told why."""
+        held = self._connection if is_open(self._connection) else None
         try:
-            if self._reopen is not None:
-                self._connection = self._reopen()
+            self._connection = current(held)
         except Exception as error:
             for call in begun:
                 call.fail(told(error))
             return False
-        self._shut = False
         return True
 
     def _admitted(self, batch: list[Call], outbox: Outbox) -> list[Call]:
@@ -260,8 +264,8 @@ class Writer:
         self._committed.clear()
 
     def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            with contextlib.suppress(apsw.Error):
+        with contextlib.suppress(apsw.Error):
+            if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
     def _run_apart(self, call: Call) -> None:
