@@ -39,3 +39,21 @@ def test_what_stays_rests_on_something_that_stays(
     for row in fallen:
         assert row not in standing
         assert not sources[row] - gone - fallen
+
+
+def test_a_long_chain_of_rows_that_stay_is_followed_once() -> None:
+    class Counted(dict[int, frozenset[int]]):
+        asked = 0
+
+        def __getitem__(self, row: int) -> frozenset[int]:
+            self.asked += 1
+            return super().__getitem__(row)
+
+    length = 500
+    sources = Counted({row: frozenset({row - 1}) for row in range(1, length)})
+    sources[1] = frozenset({0, -1})  # 0 is gone, and -1 is not
+    assert orphans(sources, {0}) == set()
+    assert sources.asked <= length
+    sources[1] = frozenset({0})
+    assert orphans(sources, {0}) == set(range(1, length))
+    assert orphans(sources, {0}, {250}) == set(range(1, 250))

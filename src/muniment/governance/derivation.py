@@ -48,8 +48,14 @@ def orphans(
         for row, from_ in sources.items()
         if row in standing or any(s not in sources and s not in gone for s in from_)
     }
-    todo = set(sources) - kept - gone
-    while held := {row for row in todo if sources[row] & kept}:
-        kept |= held
-        todo -= held
-    return todo
+    upon: dict[Key, list[Key]] = {}
+    for row, from_ in sources.items():
+        for source in from_:
+            upon.setdefault(source, []).append(row)
+    found = list(kept)
+    while found:  # each row once, however long the chains are
+        for row in upon.get(found.pop(), ()):
+            if row not in kept and row not in gone:
+                kept.add(row)
+                found.append(row)
+    return set(sources) - kept - gone

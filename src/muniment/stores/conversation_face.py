@@ -14,6 +14,7 @@ from muniment.domain.conversation import (
 )
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.messages import embedded
+from muniment.stores.rows import askable
 
 MOST_MESSAGES = 1_000
 Given = tuple[ConversationMessage, bytes | None]
@@ -69,7 +70,8 @@ class Conversations(ABC):
 
         ValueError for a message that is not of this conversation.
         """
-        found = await self._after(identity, after_message_id, self._few(limit))
+        after = None if after_message_id is None else askable(after_message_id)
+        found = await self._after(identity, after, self._few(limit))
         if found is None:
             raise ValueError("after_message_id: not a message of this conversation")
         return found

@@ -75,15 +75,16 @@ def _fallen(tables: Tables, realm: RealmKey, entries: list[MemoryRow]) -> list[M
     outside = {row.order: row for row in tables.memories.values() if row.order not in erased}
     heard = {order for order, row in outside.items() if _heard_in(row, realm)}
     cut = {order for order in heard if outside[order].memory.memory_type is MemoryType.SUMMARY}
-    gone, reached = erased | cut, set[int]()
-    for order in heard - cut:
-        reached.add(order)
-    while more := {
-        order
-        for order, row in outside.items()
-        if order not in reached | cut and row.sources & (gone | reached)
-    }:
-        reached |= more
+    gone, reached = erased | cut, heard - cut
+    upon: dict[int, list[int]] = {}
+    for order, row in outside.items():
+        for source in row.sources:
+            upon.setdefault(source, []).append(order)
+    found = [*gone, *reached]
+    while found:
+        fresh = set(upon.get(found.pop(), ())) - reached - cut
+        reached |= fresh
+        found += fresh
     graph = {order: outside[order].sources for order in reached}
     standing = {order for order in reached - heard if _has_messages(tables, outside[order])}
     return [outside[order] for order in sorted(cut | orphans(graph, gone, standing))]

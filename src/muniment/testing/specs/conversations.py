@@ -101,7 +101,7 @@ async def messages_are_paged_after_one_of_them(kit: Kit) -> None:
     after = kit.conversations.messages_after
     assert [m.content for m in await after(TALK, after_message_id=None, limit=3)] == list("abc")
     assert [m.content for m in await after(TALK, after_message_id="id of c", limit=3)] == ["d"]
-    for foreign in ("id of z", "unknown"):
+    for foreign in ("id of z", "unknown", "", "a\0b", "\ud800", "x" * 3000):
         await refused(ValueError, after(TALK, after_message_id=foreign, limit=3))
 
 
