@@ -102,14 +102,3 @@ async def test_another_applications_database_is_refused_and_left_alone(tmp_path:
     with pytest.raises(MemoryStoreError, match="another application"):
         await AsyncSQLiteStore(path).open()
     assert path.read_bytes() == before
-
-
-def test_a_sqlite_without_fts5_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = apsw.Connection(":memory:")
-
-    class Without:
-        def execute(self, statement: str) -> apsw.Cursor:
-            return connection.execute(statement.replace("'fts5'", "'absent'"))
-
-    with pytest.raises(MemoryStoreError, match="FTS5"):
-        migrate(Without())  # type: ignore[arg-type]

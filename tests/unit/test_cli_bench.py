@@ -86,9 +86,9 @@ def test_the_table_is_for_people(file: Path, capsys: pytest.CaptureFixture[str])
         ("{", "line 1: is not JSON"),
         ('{"id": 1, "questions": [{"evidence": []}]}', "line 1: question: is missing"),
         ('{"id": 1, "questions": 5}', "line 1: is not in a known form"),
-        ('{"id": 1, "questions": []}', "file: holds no question with evidence"),
+        ('{"id": 1, "questions": []}', "FILE: holds no question with evidence"),
         ("[1]", "conversation 0: is not in a known form"),
-        ("", "file: holds no question with evidence"),
+        ("", "FILE: holds no question with evidence"),
     ],
 )
 def test_a_file_that_is_no_question_set_is_refused_in_one_line(
@@ -117,7 +117,7 @@ def test_a_file_that_is_not_there_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["bench", "quality", str(tmp_path / "none.jsonl")]) != 0
-    assert "file: No such file" in capsys.readouterr().err
+    assert "FILE: No such file" in capsys.readouterr().err
 
 
 async def test_recall_is_the_same_beside_other_tenants_after_a_restart_and_a_reindex() -> None:

@@ -11,17 +11,18 @@ import typer
 from muniment.cli import options
 from muniment.cli.exits import BadInput, Failed
 from muniment.cli.identity import conversation_of, needed_session, owner_of
-from muniment.cli.output import console, print_json, say
+from muniment.cli.output import console, day, print_json, say
 from muniment.cli.recalled import held, spoken
 from muniment.cli.records import memory_record, message_record
 from muniment.cli.running import with_memory
-from muniment.cli.values import choice, instant, text_of
+from muniment.cli.values import choice, instant, named, text_of
 from muniment.domain.conversation import ConversationMessage, ConversationRole
-from muniment.domain.identifiers import new_message_id
+from muniment.domain.identifiers import new_memory_id, new_message_id
 from muniment.domain.memory import Memory, MemoryType
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.scope import MemoryScope
 from muniment.domain.trust import Trust
+from muniment.stores.limits import checked_memory
 
 if TYPE_CHECKING:
     from muniment.wiring import OpenMemory
@@ -46,7 +47,10 @@ class _Fact:
 
 
 def add(
-    text: Annotated[str, typer.Argument(help="What to store; - reads standard input.")],
+    context: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What to store; - reads standard input.")
+    ],
     memory_type: Annotated[
         str,
         typer.Option(
@@ -87,10 +91,10 @@ def add(
     """Store a memory, or with --message a message of a conversation."""
     content = text_of("TEXT", text)
     if message:
-        if replaces is not None or valid_from is not None:
-            raise BadInput("--message: takes neither --replaces nor --valid-from")
+        _refuse(context, _MEMORY, "says something of a memory, and --message stores none")
         _add_message(content, role, tenant, user, needed_session(session), url, as_json)
         return
+    _refuse(context, _MESSAGE, "says something of a message: give --message too")
     fact = _Fact(
         content,
         choice("--type", MemoryType, memory_type, allowed=_TYPES),
@@ -98,10 +102,34 @@ def add(
         choice("--trust", Trust, trust),
         importance,
         instant("--valid-from", valid_from),
-        replaces,
+        named("--replaces", replaces),
     )
     owner = owner_of(tenant, user, session, project)
+    _refuse_unseen(fact.scope, session, project)
+    # Looked at before a store is opened: what is refused begins no file.
+    checked_memory(Memory(new_memory_id(), fact.scope, fact.memory_type, owner, content))
     _report(with_memory(url, lambda memory: _remember(memory, owner, fact), creates=True), as_json)
+
+
+def _refuse(context: typer.Context, panel: str, problem: str) -> None:
+    """BadInput for an option of `panel` that was typed: it would do nothing."""
+    for option in context.command.params:
+        name = option.name or ""
+        typed = context.get_parameter_source(name)
+        of_panel = getattr(option, "rich_help_panel", None) == panel
+        if of_panel and typed is not None and typed.name == "COMMANDLINE":
+            raise BadInput(f"{option.opts[0]}: {problem}")
+
+
+def _refuse_unseen(scope: MemoryScope, session: str | None, project: str | None) -> None:
+    """BadInput for a scope whose owner is not named in full."""
+    needed = {
+        MemoryScope.SESSION: ("--session", session),
+        MemoryScope.PROJECT: ("--project", project),
+    }
+    option, value = needed.get(scope, ("", ""))
+    if value is None:
+        raise BadInput(f"{option}: is needed for --scope {scope.value}")
 
 
 async def _remember(memory: OpenMemory, owner: MemoryOwner, fact: _Fact) -> Memory:
@@ -122,7 +150,9 @@ def _report(stored: Memory, as_json: bool) -> None:
     if as_json:
         print_json(memory_record(stored))
     else:
-        say(console(), f"stored {stored.memory_id} ({stored.scope.value}, {held(stored)})")
+        ends = "" if stored.expires_at is None else f", kept until {day(stored.expires_at)}"
+        said = f"{stored.scope.value}, {held(stored)}{ends}"
+        say(console(), f"stored {stored.memory_id} ({said})")
 
 
 def _add_message(
@@ -149,7 +179,9 @@ def _add_message(
 
 
 def history(
-    memory_id: Annotated[str, typer.Argument(help="The id of any memory of the chain.")],
+    memory_id: Annotated[
+        str, typer.Argument(metavar="MEMORY_ID", help="The id of any memory of the chain.")
+    ],
     tenant: options.Tenant = options.DEFAULT_TENANT,
     user: options.User = options.DEFAULT_USER,
     session: options.Session = None,

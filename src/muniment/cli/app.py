@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,16 @@ from muniment.cli import (
 )
 from muniment.cli.demo import demo
 from muniment.cli.doctor import doctor, installed_version
-from muniment.cli.exits import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED, exit_code, one_line
+from muniment.cli.exits import (
+    BAD_INPUT,
+    DONE,
+    EXIT_CODES,
+    FAILED,
+    INTERRUPTED,
+    as_typed,
+    exit_code,
+    one_line,
+)
 from muniment.cli.output import complain, prepare_streams, warn_in_words
 
 app = typer.Typer(
@@ -60,6 +69,7 @@ def _whole(
     """What holds for every command."""
 
 
+_NUMBERS = {"int": "a whole number", "float": "a number"}
 _REMEMBER, _GOVERN, _RUN = "Remember and ask", "Govern", "Set up and run"
 
 app.command(rich_help_panel=_REMEMBER)(adding.add)
@@ -112,13 +122,28 @@ def _failed(error: Exception) -> int:
     """Say it in one line. A usage error knows its own words and where help is."""
     words = getattr(error, "format_message", None)
     if words is None:
-        complain(one_line(error))
+        complain(as_typed(one_line(error)))
         return exit_code(error)
     context = getattr(error, "ctx", None)
     place = context.command_path if context is not None else "muniment"
-    if message := " ".join(words().split()):
+    if message := _out_of_range(error) or " ".join(words().split()):
         complain(f"{message.rstrip('.')} (see {place} --help)")
     return BAD_INPUT
+
+
+def _out_of_range(error: Exception) -> str | None:
+    """The option and its range, of an error about a number; None of any other."""
+    option: Any = getattr(error, "param", None)
+    if option is None or type(error) is not typer.BadParameter:
+        return None
+    kind = _NUMBERS.get(option.bare_type())
+    return kind and f"{option.opts[0]}: must be {kind}{_range(option.min, option.max)}"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    return "" if low is None else f" of at least {low:g}"
 
 
 def _reader_left() -> int:

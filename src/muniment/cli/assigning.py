@@ -11,7 +11,7 @@ from muniment.cli import options
 from muniment.cli.consent import ask
 from muniment.cli.exits import Failed
 from muniment.cli.identity import conversation_of
-from muniment.cli.output import console, print_json, say
+from muniment.cli.output import console, counted, print_json, say
 from muniment.cli.running import with_memory
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.memory import MemoryType
@@ -49,7 +49,8 @@ def assign(
     if as_json:
         print_json({"session_id": session, "user": to, "messages": messages})
     else:
-        say(console(), f"session {session} belongs to {to} now: {messages} messages")
+        held = counted(messages, "message", "messages")
+        say(console(), f"session {session} belongs to {to} now: {held}")
 
 
 async def _assigned(

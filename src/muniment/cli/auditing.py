@@ -12,8 +12,17 @@ import typer
 from muniment.cli import options
 from muniment.cli.consent import ask
 from muniment.cli.exits import FAILED, BadInput, Failed
-from muniment.cli.output import complain, console, counted, erased_words, print_json, say
+from muniment.cli.output import (
+    complain,
+    console,
+    counted,
+    erased_words,
+    forget_warnings,
+    print_json,
+    say,
+)
 from muniment.cli.running import configured_url, not_there_yet, with_store
+from muniment.errors import AuditError
 from muniment.governance.audit import VerifyResult, verify_audit_log
 from muniment.governance.audit_record import AuditRecord
 from muniment.governance.audit_verification import find_receipt
@@ -99,7 +108,11 @@ def restart(
             raise Failed("this store keeps its log in itself: there is nothing to restart")
         return bool(await go_on())
 
-    restarted = with_store(url, work)
+    try:
+        restarted = with_store(url, work)
+    except AuditError as error:
+        raise Failed(f"{error}; put that log away first, then restart") from None
+    forget_warnings()  # that the old log was unfit
     if as_json:
         print_json({"restarted": restarted})
     else:

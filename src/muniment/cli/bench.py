@@ -33,7 +33,10 @@ def _of_several() -> None:
 @app.command()
 def quality(
     file: Annotated[
-        Path, typer.Argument(help="Messages and questions: JSON Lines, or LoCoMo's JSON.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Messages and questions: JSON Lines, or LoCoMo's JSON."
+        ),
     ],
     embedder: Annotated[str, typer.Option(help="auto, local or none.")] = "auto",
     ranking: Annotated[

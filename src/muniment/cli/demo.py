@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,10 +71,12 @@ async def _play(path: Path, top: int | None) -> list[Section]:
     printer = None if top is None else DemoPrinter(out, shown_per_question=top)
     sections: list[Section] = []
     with _progress(out, silent=printer is None) as progress:
-        async for section in Play(shipped, lambda: _opened(path, clock), clock, progress).run():
-            sections.append(section)
-            if printer is not None:
-                printer.show(section)
+        play = Play(shipped, lambda: _opened(path, clock), clock, progress)
+        async with aclosing(play.run()) as story:  # closed also where nobody reads on
+            async for section in story:
+                sections.append(section)
+                if printer is not None:
+                    printer.show(section)
     if printer is not None:
         print_summary(out, sections)
     return sections

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -167,7 +167,7 @@ class Play:
         self._stored: dict[int, str] = {}
         self._whose = {each.message_id: (each.tenant, each.user) for each in demo.messages}
 
-    async def run(self) -> AsyncIterator[Section]:
+    async def run(self) -> AsyncGenerator[Section]:
         """Every section as it is done."""
         async with self._opened() as memory:
             yield await self._store(memory)

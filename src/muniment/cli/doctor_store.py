@@ -17,6 +17,7 @@ _ADVICE = (
     ("run `muniment migrate`", "muniment migrate --url, with the login that owns the database"),
     ("may not act as", "GRANT muniment_app TO the login; see docs/postgres.md"),
     ("extra 'postgres'", "pip install 'muniment[postgres]'"),
+    ("extra 'valkey'", "pip install 'muniment[valkey]', or unset MUNIMENT_VALKEY_URL"),
     ("PostgreSQL cannot be reached", "check that the server runs, and its host and port"),
     ("connection to PostgreSQL failed", "check that the server runs, and its host and port"),
     ("install a newer muniment", "pip install -U muniment; the file was left as it is"),
@@ -35,7 +36,10 @@ def store_findings(url: str | None) -> list[Finding]:
     if isinstance(target, Exception):
         return [Finding("settings", "failed", one_line(target), "correct or unset it")]
     place = without_secret(target)
-    path = path_of(target)
+    path = tried(lambda: path_of(target))
+    if isinstance(path, Exception):
+        words = one_line(path)
+        return [Finding("store", "failed", f"{place}: {words}", _advice(words))]
     problem = None if path is None else _problem(path)
     if problem is not None:
         return [Finding("store", "failed", f"{place}: {problem[0]}", problem[1])]

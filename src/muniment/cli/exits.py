@@ -29,6 +29,25 @@ _BAD_INPUT = (
 )
 
 
+_TYPED = {
+    "tenant_id": "--tenant",
+    "tenant": "--tenant",
+    "user_id": "--user",
+    "subject": "--user",
+    "agent": "--agent",
+    "session_id": "--session",
+    "session": "--session",
+    "project_id": "--project",
+    "content": "TEXT",
+    "title": "TITLE",
+    "file": "FILE",
+    "cursor": "--cursor",
+    "period": "--period",
+    "receipt": "--receipt",
+    "url": "--url or MUNIMENT_DATABASE_URL",
+}
+
+
 class BadInput(Exception):
     """What was typed cannot be used; the message is one line."""
 
@@ -44,4 +63,13 @@ def exit_code(error: BaseException) -> int:
 
 def one_line(error: BaseException) -> str:
     """The error's message on one line; its class name where it has none."""
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def as_typed(message: str) -> str:
+    """`message` about a field, with the name under which it was typed."""
+    field, colon, problem = message.partition(": ")
+    return f"{_TYPED[field]}: {problem}" if colon and field in _TYPED else message

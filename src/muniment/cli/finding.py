@@ -24,7 +24,9 @@ from muniment.settings import load_settings
 if TYPE_CHECKING:
     from muniment.wiring import OpenMemory
 
-Text = Annotated[str, typer.Argument(help="The words or the question; - reads standard input.")]
+_TEXT_HELP = "The words or the question; - reads standard input."
+Text = Annotated[str, typer.Argument(metavar="TEXT", help=_TEXT_HELP)]
+Question = Annotated[str, typer.Argument(metavar="QUESTION", help=_TEXT_HELP)]
 
 
 def search(
@@ -127,7 +129,7 @@ def _print_reasons(found: tuple[RecalledMemory, ...]) -> None:
 
 
 def context(
-    question: Text,
+    question: Question,
     tenant: options.Tenant = options.DEFAULT_TENANT,
     user: options.User = options.DEFAULT_USER,
     session: options.Session = None,

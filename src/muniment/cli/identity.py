@@ -26,7 +26,7 @@ def conversation_of(tenant: str, user: str, session: str) -> ConversationIdentit
 def needed_session(session: str | None) -> str:
     """`session`, refused where it is missing."""
     if session is None:
-        raise BadInput("--session: this needs a session")
+        raise BadInput("--session: is needed, the id of a conversation")
     return session
 
 

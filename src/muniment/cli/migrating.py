@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from muniment.cli import options
+from muniment.cli.exits import BadInput
 from muniment.cli.output import console, print_json, say
-from muniment.cli.running import configured_url, with_store
+from muniment.cli.running import configured_url, path_of, with_store
 
 
 def migrate(
@@ -44,6 +45,7 @@ def migrate(
 
             asyncio.run(prepare(target))
     else:
+        _refuse_others(target, partitions)
         described = with_store(target, lambda store: store.describe())
         before = after = int(described.get("schema", "0"))
     if as_json:
@@ -52,6 +54,14 @@ def migrate(
         say(console(), f"the schema is version {after} already")
     else:
         say(console(), f"the schema went from version {before} to {after}")
+
+
+def _refuse_others(url: str, partitions: int) -> None:
+    """BadInput for what only PostgreSQL has, and where there is no schema."""
+    if partitions:
+        raise BadInput("--partitions: is for PostgreSQL alone")
+    if path_of(url) is None:
+        raise BadInput("--url: keeps nothing, so there is no schema to migrate")
 
 
 def _keeps_checkpoints() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,10 @@ def unicode_output() -> bool:
 
 
 def prepare_streams() -> None:
-    """Never fail on a character that the terminal cannot show."""
+    """Never fail on a character that the terminal cannot show, or on a stream that is closed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -56,7 +60,18 @@ class HeldWarnings(logging.Handler):
         """Put them on standard error, each on a line that names us, and hold none."""
         for line in self._lines:
             complain(line)
+        self.forget()
+
+    def forget(self) -> None:
+        """Hold none."""
         self._lines.clear()
+
+
+def forget_warnings() -> None:
+    """Hold no warning any more: what they were about was put right."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, HeldWarnings):
+            handler.forget()
 
 
 def warn_in_words() -> HeldWarnings:
@@ -129,11 +144,17 @@ def say(out: Console, text: str = "", *, style: str = "", indent: int = 0) -> No
 
 
 def table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns of text; the last one takes the room that is left."""
+    """Columns of text; the last one takes the room that is left. What is too wide is folded."""
+    cells = [[Text(shown(cell)) for cell in row] for row in rows]
+    taken = sum(
+        max(len(name), *(row[place].cell_len for row in cells), 0) + 2
+        for place, name in enumerate(columns[:-1])
+    )
+    fits = taken + len(columns[-1]) <= out.width
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for name in columns[:-1]:
-        grid.add_column(name, no_wrap=True)
+        grid.add_column(name, no_wrap=fits, overflow="fold")
     grid.add_column(columns[-1], overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(shown(cell)) for cell in row))
+    for row in cells:
+        grid.add_row(*row)
     out.print(grid)

@@ -14,6 +14,7 @@ from muniment.domain.memory import Memory, MemoryType
 
 _LEARNED = "learned:"
 _LEAST_SHOWN = 0.1
+_LEAST_BAR = 8
 ANSWER = "*"
 """The mark of what answers a question."""
 
@@ -95,7 +96,11 @@ def _named(values: Mapping[str, float], sign: str = "") -> str:
 
 def _head(out: Console, each: RecalledMemory, best: float) -> Text:
     memory = each.memory
-    width = max(8, min(40, out.width - 48))
+    width = min(40, out.width - 48)
+    if width < _LEAST_BAR:
+        return Text(f"{since(memory)} {memory.trust.value} {each.score:.2f}").append(
+            f" {memory.memory_type.value}", style="dim"
+        )
     line = Text(f"{since(memory)}  {memory.trust.value:<9}  {each.score:5.2f}  ")
     line.append_text(bar(parts_of(each), best=best, width=width, blocks=unicode_output()))
     return line.append(f" {memory.memory_type.value}", style="dim")

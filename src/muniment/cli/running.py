@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from muniment.cli.exits import BadInput, Failed
+from muniment.stores.urls import has_file, sqlite_file
 
 if TYPE_CHECKING:
     from muniment.wiring import AsyncStore, OpenMemory
@@ -61,6 +62,8 @@ def _existing(url: str | None, creates: bool) -> str:
     path = path_of(target)
     if path is not None and path.is_dir():
         raise BadInput(f"--url: names a folder; name a file in it: {_FILE}{path}/muniment.db")
+    if path is not None and not path.parent.is_dir():
+        raise BadInput(f"--url: the folder {path.parent} is not there: mkdir -p {path.parent}")
     if not creates and not_there_yet(target):
         raise Failed(f"nothing is stored at {target} yet: muniment add begins it")
     return target
@@ -80,6 +83,9 @@ def not_there_yet(url: str) -> bool:
 
 
 def path_of(url: str) -> Path | None:
-    """The file that `url` names, None where it names none."""
-    path = url.removeprefix(_FILE)
-    return None if path in (url, "", ":memory:") else Path(path)
+    """The file that `url` names, None where it names none.
+
+    MemoryConfigurationError for what names no store.
+    """
+    path = sqlite_file(url) if has_file(url) else ":memory:"
+    return None if path == ":memory:" else Path(path)

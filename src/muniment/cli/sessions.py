@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="List, show, rename and delete conversations.",
+    help="List, show, rename, delete and assign conversations.",
 )
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
@@ -109,7 +109,9 @@ def show(
 @app.command()
 def rename(
     session: SessionId,
-    title: Annotated[str, typer.Argument(help="The new title; an empty one clears it.")],
+    title: Annotated[
+        str, typer.Argument(metavar="TITLE", help="The new title; an empty one clears it.")
+    ],
     tenant: options.Tenant = options.DEFAULT_TENANT,
     user: options.User = options.DEFAULT_USER,
     url: options.Url = None,

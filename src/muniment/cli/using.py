@@ -34,13 +34,14 @@ def usage(
         return
     out = console()
     say(out, realm_words(tenant, user, agent, session), style="bold")
+    say(out, f"given out: by the searches of the whole tenant on {found.period}, in UTC")
     table(
         out,
         ("", "MEMORIES", "TOKENS", "SEARCHES"),
         [
             ("stored now", f"{found.entries:,}", f"{found.stored_tokens:,}", ""),
             (
-                f"given out on {found.period} (tenant)",
+                "given out",
                 f"{found.served_entries:,}",
                 f"{found.served_tokens:,}",
                 f"{found.searches:,}",

@@ -36,6 +36,13 @@ def choice(
     raise BadInput(f"{option}: must be one of {names}")
 
 
+def named(option: str, value: str | None) -> str | None:
+    """`value`, refused where it is there and blank: a variable of a script that was not set."""
+    if value is not None and not value.strip():
+        raise BadInput(f"{option}: must not be blank")
+    return value
+
+
 def text_of(name: str, text: str) -> str:
     """`text`, or standard input for a dash; refused where it is blank or not UTF-8."""
     try:

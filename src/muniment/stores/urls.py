@@ -32,6 +32,13 @@ def store_of(
         return InMemoryStore(**options)
     if is_postgres(url):
         return _postgres(url, options)
+    from muniment.stores.sqlite import AsyncSQLiteStore
+
+    return AsyncSQLiteStore(sqlite_file(url), **options, encryption_key=encryption_key)
+
+
+def sqlite_file(url: str) -> str:
+    """The file (or `:memory:`) that `url` names; MemoryConfigurationError where it names none."""
     path = url.removeprefix(_SQLITE)
     if path in (url, ""):
         raise MemoryConfigurationError(
@@ -41,9 +48,12 @@ def store_of(
         raise MemoryConfigurationError(
             "url: must not hold a question mark: options and keys are settings of their own"
         )
-    from muniment.stores.sqlite import AsyncSQLiteStore
+    return path
 
-    return AsyncSQLiteStore(path, **options, encryption_key=encryption_key)
+
+def has_file(url: str) -> bool:
+    """Whether `url` is of a kind of store that is a file."""
+    return url != _IN_MEMORY and not is_postgres(url)
 
 
 def _postgres(url: str, options: Mapping[str, Any]) -> PostgresStore:

@@ -29,8 +29,7 @@ def schema_version() -> int:
 def migrate(connection: apsw.Connection, scripts: Mapping[int, str] | None = None) -> None:
     """Bring the file to the newest of `scripts` (this version's own by default).
 
-    MemoryStoreError for a newer schema, another application's file, or a SQLite without FTS5;
-    the file is then left as it is.
+    MemoryStoreError for a newer schema or another application's file, which is left as it is.
     """
     steps = migrations() if scripts is None else scripts
     require_ours(connection, max(steps))
@@ -52,14 +51,7 @@ def migrate(connection: apsw.Connection, scripts: Mapping[int, str] | None = Non
 
 def require_ours(connection: apsw.Connection, newest: int | None = None) -> None:
     """MemoryStoreError where the file is not one that this version can work on."""
-    _require_fts5(connection)
     _held(connection, schema_version() if newest is None else newest)
-
-
-def _require_fts5(connection: apsw.Connection) -> None:
-    modules = connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")
-    if modules.fetchone() is None:
-        raise MemoryStoreError("this SQLite has no FTS5; install the package `apsw-sqlite3mc`")
 
 
 def _held(connection: apsw.Connection, newest: int) -> int:
