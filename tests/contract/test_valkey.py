@@ -172,3 +172,68 @@ async def test_one_setting_moves_working_memory_to_valkey(
         assert await memory.manager.scratch(owner) == {}
         await memory.manager.update(owner, {"step": 2})
         assert (await memory.erase(Scope(owner.tenant_id))).working_states == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b"{",
+        b"[" * 60_000,
+        b'{"ends": 1}',
+        b'{"ends": "x", "state": {}}',
+        b'{"ends": null, "state": [1]}',
+    ],
+    ids=lambda value: repr(value[:30]),
+)
+async def test_a_value_that_is_not_ours_is_named_and_can_be_replaced(
+    working: ValkeyWorkingMemoryStore, server: Valkey, value: bytes
+) -> None:
+    await working.put(RUN, {"step": 1}, ttl_seconds=60)
+    (key,) = await _keys(working, server)
+    await server.set(key, value)
+    with pytest.raises(MemoryStoreError, match="not one of ours"):
+        await working.get(RUN)
+    await working.put(RUN, {"step": 2}, ttl_seconds=60)
+    assert await working.get(RUN) == {"step": 2}
+
+
+async def test_a_key_of_another_kind_is_named_and_can_be_deleted(
+    working: ValkeyWorkingMemoryStore, server: Valkey
+) -> None:
+    await working.put(RUN, {"step": 1}, ttl_seconds=60)
+    (key,) = await _keys(working, server)
+    await server.delete(key)
+    await server.rpush(key, "x")
+    with pytest.raises(MemoryStoreError, match="Valkey"):
+        await working.get(RUN)
+    await working.delete(RUN)
+    assert await working.get(RUN) is None
+
+
+class _Unreachable:
+    """Working memory whose server is away until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.away, self.erased = True, 0
+
+    async def erase(self, realm: Any, /, *, preview: bool = False) -> int:
+        if self.away:
+            raise MemoryStoreError("Valkey cannot be reached")
+        self.erased += 1
+        return 1
+
+
+async def test_a_deletion_that_the_server_of_states_missed_is_repeated_whole() -> None:
+    working: Any = _Unreachable()
+    store = WorkingApart(InMemoryStore(), working)
+    talk = ConversationIdentity("acme", "ana", "s1", "ana")
+    await store.conversations.create(talk)
+    with pytest.raises(MemoryStoreError, match="cannot be reached"):
+        await store.conversations.delete(talk)
+    working.away = False
+    assert await store.conversations.delete(talk)
+    assert working.erased == 1

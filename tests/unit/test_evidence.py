@@ -275,3 +275,7 @@ def test_many_rows_at_once_are_as_good_as_one_by_one() -> None:
     at_once = Corpus()
     at_once.put(Columns.of(rows))
     assert ask("tea at noon", slowly) == ask("tea at noon", at_once)
+
+
+def test_a_vector_whose_squares_are_beyond_a_float_is_brought_to_unit_length() -> None:
+    assert unpack_vector(pack_vector([3e300, 4e300])).tolist() == pytest.approx([0.6, 0.8])

@@ -37,7 +37,7 @@ class TurnGuard:
             async with asyncio.timeout(min(self._call_seconds, left)):
                 return await call()
         except asyncio.CancelledError as error:
-            if _cancelled_from_outside():
+            if cancelled_from_outside():
                 raise
             self.warn(step, "failed", type(error).__name__)
         except Exception as error:
@@ -55,7 +55,9 @@ class TurnGuard:
         )
 
 
-def _cancelled_from_outside() -> bool:
-    # A client library's own cancellation looks the same, but nobody asked this task to stop.
+def cancelled_from_outside() -> bool:
+    """Whether somebody asked this task to stop. A client library's own cancellation looks the
+    same otherwise.
+    """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -32,7 +32,10 @@ def unit(values: Sequence[float]) -> Floats:
     vector = np.asarray(values, dtype=np.float64)
     if not np.isfinite(vector).all():
         vector = np.nan_to_num(vector, posinf=0.0, neginf=0.0)
-    length = float(np.sqrt(vector @ vector))
+    with np.errstate(over="ignore"):
+        length = float(np.sqrt(vector @ vector))
+    if not np.isfinite(length):  # the squares are beyond a float
+        return unit(vector / np.abs(vector).max())
     return (vector / length if length else vector).astype(np.float32)
 
 

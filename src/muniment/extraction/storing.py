@@ -11,6 +11,7 @@ from datetime import timedelta
 from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.domain.query import MemoryQuery
+from muniment.errors import MemoryStoreError, NotFoundError, QuotaExceededError
 from muniment.ports import FactStore, MemoryIndex, MemoryRepository, StoredFact
 
 INDEX_PENDING = "index_pending"
@@ -56,10 +57,17 @@ class FactWriter:
     async def _write(
         self, memory: Memory, supersedes: Memory | None, embedding: Sequence[float] | None
     ) -> StoredFact:
-        if isinstance(self._memories, FactStore):
-            closed = supersedes.memory_id if supersedes else None
-            return await self._memories.store_fact(memory, supersedes=closed, embedding=embedding)
-        return await self._write_apart(memory, supersedes)
+        store = self._memories
+        if not isinstance(store, FactStore):
+            return await self._write_apart(memory, supersedes)
+        closed = supersedes.memory_id if supersedes else None
+        try:
+            return await store.store_fact(memory, supersedes=closed, embedding=embedding)
+        except MemoryStoreError as error:
+            if embedding is None or isinstance(error, QuotaExceededError | NotFoundError):
+                raise
+            # An embedder that turned to another dimension, say, must not cost the fact.
+            return await store.store_fact(memory, supersedes=closed)
 
     async def _write_apart(self, memory: Memory, supersedes: Memory | None) -> StoredFact:
         same = await self._live_twin(memory)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
+from muniment.context.guarded import cancelled_from_outside
+from muniment.errors import MemoryStoreError
 from muniment.evidence.vectors import pack_vector
 from muniment.ports import MemoryEmbedder
+
+T = TypeVar("T")
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
 _BATCH = 64
@@ -62,7 +66,9 @@ class RowEmbedder:
             async with asyncio.timeout(self._timeout):
                 answers = await self._asked(self._embedder, texts)
             return [pack_vector(answer) for _, answer in zip(texts, answers, strict=True)]
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and cancelled_from_outside():
+                raise
             _log.warning(
                 "embedding failed; rows stay pending",
                 extra={"error": type(error).__name__, "rows": len(texts)},
@@ -76,3 +82,42 @@ class RowEmbedder:
             return [await embedder(text) for text in texts]
         answers: Sequence[Sequence[float]] = await batch(list(texts))
         return answers
+
+
+class MixedEmbeddings(MemoryStoreError):
+    """A vector cannot be compared with those stored."""
+
+
+def comparable(values: Sequence[float] | None, width: int | None) -> Sequence[float] | None:
+    """A query's embedding, None where nothing is stored that it could be compared with.
+
+    MixedEmbeddings where what is stored is of another dimension.
+    """
+    if values is None or width is None:
+        return None
+    if len(values) != width:
+        raise mixed(f"of {len(values)} dimensions")
+    return values
+
+
+def mixed(what: str) -> MixedEmbeddings:
+    """The error for embeddings of another model or dimension than those stored."""
+    return MixedEmbeddings(
+        f"embeddings {what} cannot be compared with those stored: open the store with the "
+        "embedder it was made with, or without one, or run reindex with the new one"
+    )
+
+
+async def in_words_at_least(
+    ask: Callable[[Sequence[float] | None], Awaitable[T]], embedding: Sequence[float] | None
+) -> T:
+    """What `ask` finds with the embedding; without it, with a WARNING, where that is of another
+    dimension than what is stored.
+
+    An embedder that turned to another dimension must not make memory empty.
+    """
+    try:
+        return await ask(embedding)
+    except MixedEmbeddings:
+        _log.warning("the embedder gives another dimension than is stored; found by words alone")
+        return await ask(None)

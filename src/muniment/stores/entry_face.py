@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, BinaryIO
 
 from muniment.domain.memory import Memory, MemoryType
@@ -14,7 +15,7 @@ from muniment.domain.trust import Trust
 from muniment.errors import NotFoundError
 from muniment.evidence.vectors import unpack_vector
 from muniment.stores.common import Common
-from muniment.stores.embedding import RowEmbedder
+from muniment.stores.embedding import RowEmbedder, in_words_at_least
 from muniment.stores.entries import (
     DEFAULT_IMPORTANCE,
     DEFAULT_KIND,
@@ -124,7 +125,7 @@ class Entries(FileTransfers):
             return []
         vector = await self._embedder.one(search.text)
         asked = None if vector is None else unpack_vector(vector).tolist()
-        hits = await self._hits(realm, search, asked)
+        hits = await in_words_at_least(partial(self._hits, realm, search), asked)
         tokens = sum(limits.count(hit.entry.text) for hit in hits)
         self._common.served.note(realm.tenant, len(hits), tokens)
         return hits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from muniment.domain.memory import Memory, MemoryType
@@ -15,7 +16,7 @@ from muniment.domain.visibility import audiences
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.asks import Ask, trust_floor, types_of
 from muniment.stores.common import Common
-from muniment.stores.embedding import Embedded, RowEmbedder
+from muniment.stores.embedding import Embedded, RowEmbedder, in_words_at_least
 from muniment.stores.limits import checked_memory, within_tokens
 from muniment.stores.rows import askable
 
@@ -116,22 +117,22 @@ class Memories(ABC):
         reach: Reach | None = None,
     ) -> tuple[Candidate, ...]:
         """Recall's candidates in one read, best first; empty `scopes` or types match nothing."""
-        return await self._found(
-            Ask(
-                owner=owner,
-                keys=audiences(owner, scopes) if scopes else (),
-                types=types_of(memory_types),
-                now=self._common.clock(),
-                as_of=as_of,
-                trust=trust_floor(min_trust),
-                limit=limit,
-                text=text,
-                embedding=embedding,
-                messages=messages,
-                session=session_id if messages == "session" else None,
-                excluded=tuple(exclude_message_ids),
-                reach=reach,
-            )
+        ask = Ask(
+            owner=owner,
+            keys=audiences(owner, scopes) if scopes else (),
+            types=types_of(memory_types),
+            now=self._common.clock(),
+            as_of=as_of,
+            trust=trust_floor(min_trust),
+            limit=limit,
+            text=text,
+            messages=messages,
+            session=session_id if messages == "session" else None,
+            excluded=tuple(exclude_message_ids),
+            reach=reach,
+        )
+        return await in_words_at_least(
+            lambda given: self._found(replace(ask, embedding=given)), embedding
         )
 
     def note_served(self, tenant_id: str, memories: Sequence[Memory]) -> None:

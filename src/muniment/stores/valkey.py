@@ -7,8 +7,10 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from muniment import forks
 from muniment.domain import checks
 from muniment.domain.owner import MemoryOwner
 from muniment.domain.realm import RealmKey, Scope, realm_key
@@ -32,9 +34,10 @@ _PREFIX = "muniment:working"
 _MICROS = 1_000_000
 _ATTEMPTS = 3
 _PAGE = 1_000
+_FOREIGN = "a working state in Valkey is not one of ours; put replaces it, delete removes it"
 
 
-class ValkeyWorkingMemoryStore:
+class ValkeyWorkingMemoryStore(forks.Unshared):
     """Scratch states in Valkey or Redis at `url` (`valkey://`, `redis://`, `rediss://`, `unix://`).
 
     A put replaces state and time to live in one command, and the server forgets what its time is
@@ -55,15 +58,14 @@ class ValkeyWorkingMemoryStore:
         checks.finite("timeout_seconds", timeout_seconds, low=0.1, high=60)
         self._prefix = prefix
         self._clock = clock
-        share = timeout_seconds / _ATTEMPTS
-        self._client: Valkey = Valkey.from_url(
-            _understood(url),
-            decode_responses=True,
-            socket_timeout=share,
-            socket_connect_timeout=share,
-            retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), _ATTEMPTS - 1),
-            retry_on_error=[ConnectionLost],
-        )
+        self._made = partial(_client, _understood(url), timeout_seconds / _ATTEMPTS)
+        self._client = self._made()
+        forks.tell(self)
+
+    def begin_anew(self) -> None:
+        """In a process that was forked off, whose connections are the other one's."""
+        forks.give_up(self._client)
+        self._client = self._made()
 
     async def __aenter__(self) -> ValkeyWorkingMemoryStore:
         return self
@@ -82,12 +84,9 @@ class ValkeyWorkingMemoryStore:
             text: str | None = await self._client.get(key)
         if text is None:
             return None
-        held: dict[str, Any] = json.loads(text)
-        ends = held["ends"]
-        if self._clock is not None and ends is not None and ends <= micros(self._clock()):
-            return None
-        state: dict[str, Any] = held["state"]
-        return state
+        ends, state = _parts(text)
+        over = self._clock is not None and ends is not None and ends <= micros(self._clock())
+        return None if over else state
 
     async def put(self, owner: MemoryOwner, state: Mapping[str, Any], *, ttl_seconds: int) -> None:
         """Replace the run's state; it is gone after `ttl_seconds` (1 s to 365 days)."""
@@ -136,12 +135,36 @@ class ValkeyWorkingMemoryStore:
         return f"{self._prefix}:{{{_digest(place.tenant)}}}:{':'.join(names)}"
 
 
+def _client(url: str, share: float) -> Valkey:
+    client: Valkey = Valkey.from_url(
+        url,
+        decode_responses=True,
+        socket_timeout=share,
+        socket_connect_timeout=share,
+        retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), _ATTEMPTS - 1),
+        retry_on_error=[ConnectionLost],
+    )
+    return client
+
+
 def _understood(url: str) -> str:
     """`url` in the spelling that the client knows."""
     for other, known in (("redis://", "valkey://"), ("rediss://", "valkeys://")):
         if url.startswith(other):
             return known + url.removeprefix(other)
     return url
+
+
+def _parts(text: str) -> tuple[int | None, dict[str, Any]]:
+    """When a state ends, and the state; MemoryStoreError for what no put has written."""
+    try:
+        held = json.loads(text)
+        ends, state = held["ends"], held["state"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise MemoryStoreError(_FOREIGN) from None
+    if not isinstance(state, dict) or not isinstance(ends, int | None):
+        raise MemoryStoreError(_FOREIGN)
+    return ends, state
 
 
 def _digest(name: str) -> str:
@@ -161,3 +184,5 @@ def _store_errors() -> Iterator[None]:
         raise MemoryStoreError(f"Valkey reports {type(error).__name__}") from None
     except OSError:
         raise MemoryStoreError("Valkey cannot be reached") from None
+    except UnicodeDecodeError:
+        raise MemoryStoreError(_FOREIGN) from None

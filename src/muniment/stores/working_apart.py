@@ -58,11 +58,14 @@ class _Conversations:
         return getattr(self._conversations, name)
 
     async def delete(self, identity: ConversationIdentity) -> bool:
-        """Delete the conversation, and the states of its runs."""
+        """Delete the conversation, and the states of its runs.
+
+        The states go first: a deletion that fails half-way is then to be repeated, and finds the
+        conversation.
+        """
         owner = MemoryOwner(
             identity.tenant_id, user_id=identity.user_id, session_id=identity.session_id
         )
+        await self._working.erase(owner)
         deleted: bool = await self._conversations.delete(identity)
-        if deleted:
-            await self._working.erase(owner)
         return deleted

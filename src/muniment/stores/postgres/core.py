@@ -16,7 +16,7 @@ from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance.audit_record import AuditEntry
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
-from muniment.stores.embedding import Embedded, RowEmbedder
+from muniment.stores.embedding import Embedded, RowEmbedder, mixed
 from muniment.stores.limits import Limits
 from muniment.stores.postgres import connections
 from muniment.stores.postgres.audit import append
@@ -220,7 +220,7 @@ class Core(forks.Unshared):
         """
         (vector,) = await self.admit(session, [embedded.vector])
         if vector is None and embedded.given:
-            raise _mixed(f"of {len(embedded.vector or b'') // _BYTES_A_NUMBER} dimensions")
+            raise mixed(f"of {len(embedded.vector or b'') // _BYTES_A_NUMBER} dimensions")
         return vector
 
     async def is_of_this_model(self, session: Session, probe: bytes | None) -> bool:
@@ -243,9 +243,9 @@ class Core(forks.Unshared):
         if self.reindexing:
             return
         if None not in (model, self._model) and model != self._model:
-            raise _mixed("of another model")
+            raise mixed("of another model")
         if None not in (width, self._dimension) and width != self._dimension:
-            raise _mixed(f"of {self._dimension} dimensions")
+            raise mixed(f"of {self._dimension} dimensions")
 
 
 async def cursor_secret(session: Session) -> bytes:
@@ -263,22 +263,3 @@ async def recorded_width(session: Session) -> int | None:
     """How many numbers the database's vectors have; None while there is none."""
     width = await recorded(session, _WIDTH)
     return None if width is None else int(width)
-
-
-def comparable(values: Sequence[float] | None, width: int | None) -> Sequence[float] | None:
-    """A query's embedding, None where the database has no vectors yet.
-
-    MemoryStoreError where its vectors are of another dimension.
-    """
-    if values is None or width is None:
-        return None
-    if len(values) != width:
-        raise _mixed(f"of {len(values)} dimensions")
-    return values
-
-
-def _mixed(what: str) -> MemoryStoreError:
-    return MemoryStoreError(
-        f"embeddings {what} cannot be compared with those stored: open the database with the "
-        "embedder it was made with, or without one, or run reindex with the new one"
-    )

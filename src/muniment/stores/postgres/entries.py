@@ -12,11 +12,12 @@ from muniment.errors import MemoryStoreError, NotFoundError
 from muniment.evidence.corpus import Corpus
 from muniment.evidence.score import Scored
 from muniment.governance.tokens import TokenEstimator
+from muniment.stores.embedding import comparable
 from muniment.stores.entries import SearchHit
 from muniment.stores.entry_face import Entries, Replacing
 from muniment.stores.entry_search import EntrySearch, within
 from muniment.stores.postgres.change import Change
-from muniment.stores.postgres.core import Core, comparable, recorded_width
+from muniment.stores.postgres.core import Core, recorded_width
 from muniment.stores.postgres.derivations import covered_by, either, seen_by
 from muniment.stores.postgres.exporting import write_export
 from muniment.stores.postgres.importing import import_stream

@@ -10,12 +10,12 @@ from typing import Any
 from muniment.domain.memory import Memory
 from muniment.ports import Candidate, StoredFact
 from muniment.stores.asks import Ask
-from muniment.stores.embedding import Embedded
+from muniment.stores.embedding import Embedded, comparable
 from muniment.stores.memory_face import Memories
 from muniment.stores.postgres.asks import hydrate, standing
 from muniment.stores.postgres.audiences import seen, touch
 from muniment.stores.postgres.change import Change
-from muniment.stores.postgres.core import Core, comparable
+from muniment.stores.postgres.core import Core
 from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.writes import remove_memory, write_fact, write_memory
 from muniment.stores.rows import memory_of, micros

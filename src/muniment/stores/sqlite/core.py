@@ -10,14 +10,14 @@ from typing import TypeVar, cast
 import apsw
 
 from muniment.domain.clock import Clock, clock_of
-from muniment.errors import AuditError, MemoryConfigurationError, MemoryStoreError
+from muniment.errors import AuditError, MemoryConfigurationError
 from muniment.evidence.weights import DEFAULT_NAME, ranking_named
 from muniment.governance.audit import GENESIS, AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult, verify_for_store
 from muniment.governance.usage import ServedCounts
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import in_thread
-from muniment.stores.embedding import Embedded, RowEmbedder
+from muniment.stores.embedding import Embedded, RowEmbedder, comparable, mixed
 from muniment.stores.limits import Limits
 from muniment.stores.rehearsal import Rehearsed
 from muniment.stores.sqlite.change import Change, ChangeJob
@@ -167,22 +167,15 @@ class Core:
         """
         vector = self.admit_one(db, embedded.vector)
         if vector is None and embedded.given:
-            raise _mixed(f"of {len(embedded.vector or b'') // _BYTES_A_NUMBER} dimensions")
+            raise mixed(f"of {len(embedded.vector or b'') // _BYTES_A_NUMBER} dimensions")
         return vector
 
     def comparable(
         self, db: apsw.Connection, values: Sequence[float] | None
     ) -> Sequence[float] | None:
-        """A query's embedding, None where the file has no vectors yet.
-
-        MemoryStoreError where its vectors are of another dimension.
-        """
+        """A query's embedding; see `embedding.comparable`."""
         width = None if values is None else _recorded_width(db)
-        if values is None or width is None:
-            return None
-        if len(values) != width:
-            raise _mixed(f"of {len(values)} dimensions")
-        return values
+        return comparable(values, width)
 
     @property
     def model(self) -> str | None:
@@ -216,21 +209,14 @@ class Core:
             return
         model, width = _recorded(db, _MODEL), _recorded_width(db)
         if None not in (model, self._model) and model != self._model:
-            raise _mixed("of another model")
+            raise mixed("of another model")
         if None not in (width, self._dimension) and width != self._dimension:
-            raise _mixed(f"of {self._dimension} dimensions")
+            raise mixed(f"of {self._dimension} dimensions")
 
 
 def cursor_secret(db: apsw.Connection) -> bytes:
     """What seals this file's cursors; made with the file."""
     return bytes.fromhex(_recorded(db, "cursor_secret") or "")
-
-
-def _mixed(what: str) -> MemoryStoreError:
-    return MemoryStoreError(
-        f"embeddings {what} cannot be compared with those stored: open the file with the "
-        "embedder it was made with, or without one, or run reindex with the new one"
-    )
 
 
 def _recorded(db: apsw.Connection, name: str) -> str | None:
