@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from muniment.domain.memory import Memory
 
 _SMALLEST = timedelta(microseconds=1)
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 def is_live(row: Memory, now: datetime) -> bool:
@@ -86,14 +87,23 @@ def _closed(
     Facts that replace each other at one instant so keep intervals that are neither empty nor
     overlapping, and the last one holds from the instant itself.
     """
-    if row.valid_from is None or row.valid_from < instant:
-        return (replace(row, invalid_at=instant),)
-    begun = instant - _SMALLEST
-    moved = replace(row, valid_from=begun, invalid_at=instant)
-    before = predecessor_of(row)
-    if before is None or before.invalid_at is None or before.invalid_at <= begun:
-        return (moved,)
-    return (moved, *_closed(before, begun, predecessor_of))
+    changed: list[Memory] = []
+    while row.valid_from is not None and row.valid_from >= instant:
+        if instant == _FIRST:
+            return (*changed, replace(row, valid_from=None, invalid_at=instant))
+        begun = instant - _SMALLEST
+        changed.append(replace(row, valid_from=begun, invalid_at=instant))
+        before = predecessor_of(row)
+        if before is None or before.invalid_at is None or before.invalid_at <= begun:
+            return tuple(changed)
+        row, instant = before, begun
+    return (*changed, replace(row, invalid_at=instant))
+
+
+def needs_predecessor(row: Memory, begins: datetime, steps: int) -> bool:
+    """Whether the rules above may ask what came before `row`, `steps` rows before the last one,
+    where something begins (or closes the last one) at `begins`."""
+    return row.valid_from is not None and begins - row.valid_from <= (steps + 1) * _SMALLEST
 
 
 def handed_back(prior: Memory, deleted: Memory) -> Memory:
@@ -106,24 +116,37 @@ def handed_back(prior: Memory, deleted: Memory) -> Memory:
 def chronological(memory_id: str, beside: Iterable[Memory]) -> tuple[Memory, ...]:
     """The succession that `memory_id` is part of, oldest first, among one audience's rows."""
     rows = {memory.memory_id: memory for memory in beside}
+    before: dict[str | None, list[str]] = {}
+    for row in rows.values():
+        before.setdefault(row.superseded_by, []).append(row.memory_id)
     linked: dict[str, Memory] = {}
     reached = [memory_id]
     while reached:
         name = reached.pop()
-        if name in linked or name not in rows:
-            continue
-        linked[name] = rows[name]
-        reached += [row.memory_id for row in rows.values() if row.superseded_by == name]
-        reached += [rows[name].superseded_by or ""]
-    return tuple(sorted(linked.values(), key=lambda row: _place(row, linked)))
+        if name not in linked and name in rows:
+            linked[name] = rows[name]
+            reached += [*before.get(name, ()), rows[name].superseded_by or ""]
+    following = _following(linked)
+    return tuple(sorted(linked.values(), key=lambda row: _place(row, following[row.memory_id])))
 
 
-def _place(memory: Memory, linked: Mapping[str, Memory]) -> tuple[datetime, datetime, int, str]:
+def _following(linked: Mapping[str, Memory]) -> dict[str, int]:
+    """How many rows come after each one."""
+    counted: dict[str, int] = {}
+    for name in linked:
+        passed: dict[str, None] = {}
+        after: str | None = name
+        while after is not None and after in linked and not (after in counted or after in passed):
+            passed[after] = None
+            after = linked[after].superseded_by
+        count = counted.get(after, -1) if after is not None else -1
+        for each in reversed(passed):
+            count += 1
+            counted[each] = count
+    return counted
+
+
+def _place(memory: Memory, following: int) -> tuple[datetime, datetime, int, str]:
     """By time; of one instant, what was replaced comes before what replaced it."""
-    later: set[str] = set()
-    after = memory.superseded_by
-    while after is not None and after in linked and after not in later:
-        later.add(after)
-        after = linked[after].superseded_by
     begins = memory.valid_from or min(memory.created_at, memory.invalid_at or memory.created_at)
-    return begins, memory.created_at, -len(later), memory.memory_id
+    return begins, memory.created_at, -following, memory.memory_id

@@ -25,6 +25,7 @@ from muniment.stores.supersession import (
     handed_back,
     is_live,
     is_twin,
+    needs_predecessor,
     replaced,
     succession,
 )
@@ -110,7 +111,8 @@ async def write_fact(
     changed: tuple[Memory, ...] = ()
     prior = None if supersedes is None else await _find(db, audience, supersedes)
     if prior is not None and is_live(prior, now):
-        earlier = await _predecessors(db, audience, prior)
+        begins = memory.valid_from or now
+        earlier = await _predecessors(db, audience, prior, begins)
         memory, changed = succession(memory, prior, lambda row: earlier.get(row.memory_id), now)
     await _close(change, audience, version, changed)
     await write_memory(change, key, memory, vector=vector, fact=is_live(memory, now))
@@ -123,7 +125,7 @@ async def write_replacement(
     """Put `new` in the place of `old`, a row of the same audience that nothing has replaced."""
     db, now = change.db, change.now
     audience, version = await touch(db, key)
-    earlier = await _predecessors(db, audience, old)
+    earlier = await _predecessors(db, audience, old, new.valid_from or now)
     new, changed = replaced(old, new, lambda row: earlier.get(row.memory_id), now)
     await _close(change, audience, version, changed)
     return await write_memory(change, key, new, vector=vector)
@@ -137,7 +139,7 @@ async def _known(
     prior = None if supersedes is None else await _find(db, audience, supersedes)
     if prior is None or prior == twin or not (is_live(prior, now) and is_live(twin, now)):
         return StoredFact(twin, created=False)
-    earlier = await _predecessors(db, audience, prior)
+    earlier = await _predecessors(db, audience, prior, now)
     changed = closed_for_known(prior, twin, lambda row: earlier.get(row.memory_id), now)
     await _close(change, audience, version, changed)
     return StoredFact(twin, created=False, superseded=prior.memory_id)
@@ -177,11 +179,14 @@ async def _predecessor(db: Session, audience: int, memory: Memory) -> Memory | N
     return None if row is None else memory_of(row)
 
 
-async def _predecessors(db: Session, audience: int, last: Memory) -> dict[str, Memory]:
-    """What went before `last`, each under the id of the one that replaced it."""
+async def _predecessors(
+    db: Session, audience: int, last: Memory, begins: datetime
+) -> dict[str, Memory]:
+    """What went before `last`, each under the id of the one that replaced it: as far back as
+    something that begins at `begins` may ask."""
     before: dict[str, Memory] = {}
     current = last
-    while current.memory_id not in before:
+    while current.memory_id not in before and needs_predecessor(current, begins, len(before)):
         prior = await _predecessor(db, audience, current)
         if prior is None:
             break
