@@ -227,7 +227,7 @@ class OpenMemory:
             source=source,
         )
         require_writable(owner, memory)
-        closes = await self._current(owner, replaces, memory.scope) if replaces else None
+        closes = None if replaces is None else await self._current(owner, replaces, memory.scope)
         return (await self._memories.store_fact(memory, supersedes=closes)).memory
 
     async def _current(self, owner: MemoryOwner, memory_id: str, scope: MemoryScope) -> str:

@@ -25,6 +25,7 @@ from muniment import (
     MemoryType,
     NotFoundError,
     OpenMemory,
+    Scope,
     Trust,
     conversation_identity,
     open_memory,
@@ -294,3 +295,10 @@ def test_several_threads_share_one_blocking_memory() -> None:
         for thread in work:
             thread.join()
         assert memory.store.count(MemoryOwner("acme")) == 1
+
+
+async def test_a_blank_id_to_replace_is_one_that_is_not_there() -> None:
+    async with open_memory("memory://", embedder=None) as memory:
+        with pytest.raises(NotFoundError):
+            await memory.remember(ANA, "Ana lives in Ghent", replaces="")
+        assert await memory.store.count(Scope("acme")) == 0
