@@ -80,7 +80,7 @@ SQLITE = (
     Mutation(
         "SQLite: a fact is stored once",
         "stores/sqlite/writes.py",
-        "twin = next((row for row in same if is_twin(row, memory, now)), None)",
+        "twin = twin_of(memory, _same_content(db, audience, memory), now)",
         "twin = None",
         kit("sqlite", "facts:the_same_fact_is_stored_once"),
     ),

@@ -79,3 +79,11 @@ class Erased:
         if not self.result.anything:
             return self.result
         return replace(self.result, receipt=str(ErasureReceipt(record_id, self.digest)))
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a job removed: the answer, and the audiences whose images must be forgotten."""
+
+    result: ErasureResult
+    audiences: frozenset[int]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeGuard
 
 from muniment.domain.memory import Memory
 
@@ -25,6 +26,23 @@ def is_twin(row: Memory, fact: Memory, now: datetime) -> bool:
     """
     late = fact.valid_from is not None and row.valid_from == fact.valid_from
     return is_live(row, now) or (late and not row.is_expired_at(now))
+
+
+def twin_of(fact: Memory, same: Iterable[Memory], now: datetime) -> Memory | None:
+    """Which of these rows of the same content already says what `fact` says."""
+    return next((row for row in same if is_twin(row, fact, now)), None)
+
+
+def said_elsewhere(prior: Memory, same: Iterable[Memory], now: datetime) -> bool:
+    """Another of these rows of `prior`'s content is live, so that `prior` need not be again."""
+    return any(row.memory_id != prior.memory_id and is_live(row, now) for row in same)
+
+
+def gives_way(prior: Memory | None, known: Memory, now: datetime) -> TypeGuard[Memory]:
+    """`prior`, which a fact is to replace, is closed though that fact is known already."""
+    if prior is None or prior == known:
+        return False
+    return is_live(prior, now) and is_live(known, now)
 
 
 def succession(

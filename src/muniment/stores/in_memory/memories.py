@@ -21,7 +21,7 @@ from muniment.stores.in_memory.tables import Conversation, MemoryRow, MessageRow
 from muniment.stores.memory_face import Memories
 from muniment.stores.provenance import told
 from muniment.stores.recalled import recalled_message
-from muniment.stores.supersession import closed_for_known, is_live, is_twin, succession
+from muniment.stores.supersession import closed_for_known, gives_way, is_live, is_twin, succession
 
 
 class InMemoryMemories(Memories):
@@ -121,9 +121,7 @@ class InMemoryMemories(Memories):
         """A fact that is known already still closes the one that it replaces."""
         tables, now = self._tables, change.now
         prior = tables.memories.get((audience, supersedes or ""))
-        if prior is None or prior.memory == twin or not is_live(prior.memory, now):
-            return StoredFact(twin, created=False)
-        if not is_live(twin, now):
+        if prior is None or not gives_way(prior.memory, twin, now):
             return StoredFact(twin, created=False)
         changed = closed_for_known(prior.memory, twin, lambda row: self._before(audience, row), now)
         tables.close(change, audience, changed)

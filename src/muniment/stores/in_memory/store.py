@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from os import PathLike
 from typing import Self
 
@@ -16,8 +15,9 @@ from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance import events
 from muniment.governance.audit import AuditLog, audit_log
 from muniment.governance.audit_verification import VerifyResult
+from muniment.governance.quotas import Totals
 from muniment.governance.tokens import TokenEstimator
-from muniment.governance.usage import Usage, checked_period
+from muniment.governance.usage import Served
 from muniment.ports import MemoryEmbedder
 from muniment.stores.embedding import RowEmbedder
 from muniment.stores.erasure import ErasureResult
@@ -32,10 +32,11 @@ from muniment.stores.in_memory.trail import Trail
 from muniment.stores.in_memory.working import InMemoryWorking
 from muniment.stores.limits import MAX_RESULTS, MAX_TEXT_BYTES, Limits
 from muniment.stores.recalled import is_searchable
+from muniment.stores.store_face import Store
 from muniment.stores.supersession import chronological
 
 
-class InMemoryStore:
+class InMemoryStore(Store):
     """Everything in this process, gone with it. Safe for several threads.
 
     `memories`, `conversations`, `working` and `service` are its ports; `clock` gives aware times.
@@ -70,6 +71,7 @@ class InMemoryStore:
         log = audit_log(audit)
         self._trail = None if log is None else Trail(log)
         self._tables = Tables(clock_of(clock), limits, self._trail, ranking=ranking)
+        super().__init__(self._tables)
         self._embedder = RowEmbedder(embedder)
         self.memories = InMemoryMemories(self._tables, self._embedder)
         self.conversations = InMemoryConversations(
@@ -87,12 +89,6 @@ class InMemoryStore:
     async def aclose(self) -> None:
         """Nothing is held outside this object."""
 
-    async def __aenter__(self) -> Self:
-        return await self.open()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     async def history(self, whose: MemoryOwner | Scope, memory_id: str) -> tuple[Memory, ...]:
         """The succession that a memory is part of, oldest first; () where it is not there.
 
@@ -106,64 +102,36 @@ class InMemoryStore:
             beside = [row.memory for row in rows if row.audience == start.audience]
         return chronological(memory_id, beside)
 
-    async def count(self, realm: Scope | MemoryOwner) -> int:
-        """Memories that belong to the realm, expired ones included."""
+    async def _count(self, realm: RealmKey) -> int:
         with self._tables.lock:
-            return len(realms.covered(self._tables, realm_key(realm)))
+            return len(realms.covered(self._tables, realm))
 
-    async def erase(
-        self, realm: Scope | MemoryOwner, *, cascade: bool = True, preview: bool = False
-    ) -> ErasureResult:
-        """Remove everything that belongs to the realm, and what was derived from that alone.
+    async def _foresee(self, realm: RealmKey, *, cascade: bool) -> ErasureResult:
+        with self._tables.lock:
+            return realms.foreseen(self._tables, realm, cascade=cascade)
 
-        `cascade=False` leaves alone what is outside the realm. A tenant-wide erasure takes the
-        tenant's served usage along. With `preview` nothing is removed: the answer counts what
-        would be.
-        """
-        key = realm_key(realm)
-        if preview:
-            with self._tables.lock:
-                return realms.foreseen(self._tables, key, cascade=cascade)
+    async def _erase(self, realm: RealmKey, *, cascade: bool) -> ErasureResult:
         async with self._tables.change(may_wait=True) as change:
-            erased = realms.erase(self._tables, change, key, cascade=cascade)
-            record_id = change.record(events.REALM_ERASED, key, **erased.record)
-            if key == RealmKey(key.tenant):
-                self._tables.served.forget(key.tenant)
+            erased = realms.erase(self._tables, change, realm, cascade=cascade)
+            record_id = change.record(events.REALM_ERASED, realm, **erased.record)
+            if realm == RealmKey(realm.tenant):
+                self._tables.served.forget(realm.tenant)
         return erased.received(record_id or events.new_record_id())
 
-    async def sweep_expired(self, realm: Scope | MemoryOwner) -> int:
-        """Remove the realm's memories whose time is over; how many there were.
-
-        What a swept one had replaced stays closed.
-        """
-        key = realm_key(realm)
+    async def _sweep(self, realm: RealmKey) -> int:
         async with self._tables.change(may_wait=True) as change:
-            gone = realms.sweep(self._tables, key)
-            change.record_ids(events.MEMORIES_SWEPT, key, gone)
+            gone = realms.sweep(self._tables, realm)
+            change.record_ids(events.MEMORIES_SWEPT, realm, gone)
         return len(gone)
 
     async def compact(self) -> None:
         """Nothing to do: what is removed leaves nothing behind."""
 
-    async def usage(self, realm: Scope | MemoryOwner, period: str | None = None) -> Usage:
-        """What the realm has stored, and what its tenant's searches served on one UTC day.
-
-        `period` is YYYY-MM-DD, today by default; ValueError for anything else.
-        """
-        key, day = realm_key(realm), checked_period(period, self._tables.clock())
+    async def _used(self, realm: RealmKey, day: str) -> tuple[Totals, Served]:
         with self._tables.lock:
-            rows = realms.covered(self._tables, key)
-        served = self._tables.served.of(key.tenant, day)
-        stored = sum(row.tokens for row in rows)
-        return Usage(len(rows), stored, day, served.searches, served.entries, served.tokens)
-
-    def note_served(self, tenant: str, entries: int, tokens: int) -> None:
-        """Count one search that gave out so many entries and tokens."""
-        self._tables.served.note(tenant, entries, tokens)
-
-    def count_tokens(self, text: str) -> int:
-        """What a text costs, by the store's estimator."""
-        return self._tables.limits.count(text)
+            rows = realms.covered(self._tables, realm)
+        stored = Totals(len(rows), sum(row.tokens for row in rows))
+        return stored, self._tables.served.of(realm.tenant, day)
 
     async def reindex(
         self,
@@ -214,7 +182,3 @@ class InMemoryStore:
 
 def _within(realm: RealmKey | None, place: RealmKey) -> bool:
     return realm is None or realm.covers(place)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from muniment.domain.realm import RealmKey
 from muniment.governance import events
-from muniment.stores.erasure import Erased, ErasureResult
+from muniment.stores.erasure import Erased, Removed
 from muniment.stores.postgres.audiences import digest_of_parts
 from muniment.stores.postgres.cascade import Cascade, Place
 from muniment.stores.postgres.change import Change
@@ -15,14 +15,6 @@ from muniment.stores.postgres.realms import parts_of
 from muniment.stores.postgres.session import Row
 from muniment.stores.postgres.writes import remove_memory
 from muniment.stores.rows import micros
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """What a job removed: the answer, and the audiences whose images must be forgotten."""
-
-    result: ErasureResult
-    audiences: frozenset[int] = field(default_factory=frozenset[int])
 
 
 async def erase_realm(change: Change, realm: RealmKey, *, cascade: bool) -> Removed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Self
 
 from muniment.domain import checks
 from muniment.domain.clock import Clock
@@ -13,8 +13,9 @@ from muniment.domain.realm import RealmKey, Scope, realm_key
 from muniment.domain.visibility import audiences
 from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance.audit import VerifyResult
+from muniment.governance.quotas import Totals
 from muniment.governance.tokens import TokenEstimator
-from muniment.governance.usage import Usage, checked_period
+from muniment.governance.usage import Served
 from muniment.ports import MemoryEmbedder
 from muniment.stores.erasure import ErasureResult
 from muniment.stores.exchanges import ComposedExchanges
@@ -35,11 +36,12 @@ from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.totals import served_on
 from muniment.stores.postgres.working import PostgresWorkingMemory
 from muniment.stores.rows import micros
+from muniment.stores.store_face import Store
 
 _MOST_CONNECTIONS = 1_000
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """Conversations, memories and working state in a PostgreSQL database with pgvector.
 
     `memories`, `conversations`, `working` and `service` implement the ports; `entries` and the
@@ -92,6 +94,7 @@ class PostgresStore:
                 token_estimator=token_estimator,
             ),
         )
+        super().__init__(self._core)
         self.memories = PostgresMemories(self._core)
         self.conversations = PostgresConversations(self._core)
         self.working = PostgresWorkingMemory(self._core)
@@ -99,7 +102,7 @@ class PostgresStore:
         self.service = PostgresService(self._core)
         self.exchanges = ComposedExchanges(self.conversations, self.service)
 
-    async def open(self, *, reindexing: bool = False) -> PostgresStore:
+    async def open(self, *, reindexing: bool = False) -> Self:
         """Check the server and its schema; answers the store itself.
 
         `reindexing` lets a database in whose vectors are of another model: call `reindex` next.
@@ -107,12 +110,6 @@ class PostgresStore:
         self._core.reindexing = reindexing
         await self._core.open()
         return self
-
-    async def __aenter__(self) -> PostgresStore:
-        return await self.open()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -134,26 +131,16 @@ class PostgresStore:
             find, tenant = realms.by_coverage(realm), realm.tenant
         return await self._core.read(tenant, lambda session: realms.chain(session, find, memory_id))
 
-    async def count(self, place: Scope | MemoryOwner) -> int:
-        """How many memories the realm covers, expired ones until they are swept."""
-        realm = realm_key(place)
+    async def _count(self, realm: RealmKey) -> int:
         return await self._core.read(realm.tenant, lambda session: realms.count(session, realm))
 
-    async def erase(
-        self, place: Scope | MemoryOwner, *, cascade: bool = True, preview: bool = False
-    ) -> ErasureResult:
-        """Remove everything that the realm covers; its bytes go when the tables are vacuumed.
+    async def _foresee(self, realm: RealmKey, *, cascade: bool) -> ErasureResult:
+        would = await self._core.rehearse(
+            realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade)
+        )
+        return would.result
 
-        With `cascade` also what was derived from that alone, wherever it is; False leaves alone
-        what is outside the realm. A tenant-wide erasure takes the tenant's served usage along.
-        With `preview` nothing is removed: the answer counts what would be.
-        """
-        realm = realm_key(place)
-        if preview:
-            would = await self._core.rehearse(
-                realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade)
-            )
-            return replace(would.result, receipt=None, pending=False)
+    async def _erase(self, realm: RealmKey, *, cascade: bool) -> ErasureResult:
         removed = await self._core.change(
             realm.tenant, lambda change: erase_realm(change, realm, cascade=cascade), may_wait=True
         )
@@ -162,12 +149,7 @@ class PostgresStore:
             self._core.served.forget(realm.tenant)
         return removed.result
 
-    async def sweep_expired(self, place: Scope | MemoryOwner) -> int:
-        """Remove the realm's memories whose time is over; how many there were.
-
-        What a swept one had replaced stays closed.
-        """
-        realm = realm_key(place)
+    async def _sweep(self, realm: RealmKey) -> int:
         count, audiences = await self._core.change(
             realm.tenant, lambda change: sweep(change, realm), may_wait=True
         )
@@ -194,34 +176,13 @@ class PostgresStore:
         """
         return await verify(self._core.read, receipt) if self._core.audited else None
 
-    async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
-        """What the realm has stored, and what its tenant's searches served on one UTC day.
-
-        `period` is YYYY-MM-DD, today by default; ValueError for anything else.
-        """
-        realm, day = realm_key(place), checked_period(period, self._core.clock())
+    async def _used(self, realm: RealmKey, day: str) -> tuple[Totals, Served]:
         await self._core.store_served(realm.tenant)
 
-        async def job(db: Session) -> Usage:
-            stored, served = await realms.stored(db, realm), await served_on(db, day)
-            return Usage(
-                entries=stored.entries,
-                stored_tokens=stored.tokens,
-                period=day,
-                searches=served.searches,
-                served_entries=served.entries,
-                served_tokens=served.tokens,
-            )
+        async def job(db: Session) -> tuple[Totals, Served]:
+            return await realms.stored(db, realm), await served_on(db, day)
 
         return await self._core.read(realm.tenant, job)
-
-    def note_served(self, tenant: str, entries: int, tokens: int) -> None:
-        """Count one search that gave out so many entries and tokens; written later."""
-        self._core.served.note(tenant, entries, tokens)
-
-    def count_tokens(self, text: str) -> int:
-        """What a text costs, by the store's estimator."""
-        return self._core.limits.count(text)
 
     async def reindex(
         self,

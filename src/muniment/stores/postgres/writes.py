@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
-from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
+from muniment.stores.memory_rows import digest, placed, written
 from muniment.stores.postgres.audiences import touch
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.derivations import Derivation, SourceFinder, seen_by
@@ -19,15 +18,17 @@ from muniment.stores.postgres.session import Session
 from muniment.stores.postgres.totals import held_quota
 from muniment.stores.postgres.vectors import Halfvec
 from muniment.stores.provenance import told
-from muniment.stores.rows import memory_of, memory_row
+from muniment.stores.rows import memory_of
 from muniment.stores.supersession import (
     closed_for_known,
+    gives_way,
     handed_back,
     is_live,
-    is_twin,
     needs_predecessor,
     replaced,
+    said_elsewhere,
     succession,
+    twin_of,
 )
 
 
@@ -46,6 +47,7 @@ async def write_memory(
     where the tenant has no room, InvalidEntryError for a source that is not there or whose
     trust is lower.
     """
+    row = written(memory, change.limits.count)
     audience, changed = await touch(change.db, key)
     find = sources or seen_by(memory.owner)
     derivation = await Derivation.checked(change, audience, memory, find)
@@ -53,19 +55,8 @@ async def write_memory(
         held = await _find(change.db, audience, memory.memory_id)
         event = events.MEMORY_SAVED if held is None else events.MEMORY_UPDATED
         change.record_memory(event, memory)
-    indexed, digest = index_text(memory.content), _digest(memory)
-    values = {
-        **memory_row(memory),
-        "audience": audience,
-        "changed": changed,
-        "digest": digest,
-        "fact_key": digest if fact else None,
-        "terms": indexed.terms,
-        "marks": indexed.marks,
-        "length": indexed.length,
-        "vector": vector,
-        "tokens": change.limits.count(memory.content),
-    }
+    place = {"audience": audience, "changed": changed}
+    values = {**row, **place, "fact_key": row["digest"] if fact else None, "vector": vector}
     async with held_quota(change):
         moved = await change.db.one("save_memory", values)
     if moved is not None and moved[0]:  # it has left a realm, whose images then drop it
@@ -84,11 +75,11 @@ async def remove_memory(change: Change, audience: int, memory_id: str) -> None:
     deleted, was_fact = memory_of(row[1:]), row[0] is not None
     change.record_memory(events.MEMORY_DELETED, deleted)
     prior = await _predecessor(db, audience, deleted)
-    if prior is None or await _live_elsewhere(db, audience, prior, now):
+    if prior is None or said_elsewhere(prior, await _same_content(db, audience, prior), now):
         return
     reopened = handed_back(prior, deleted)
     fact = was_fact and is_live(reopened, now)
-    fact_key = _digest(reopened) if fact else None
+    fact_key = digest(reopened) if fact else None
     await _replace(db, audience, version[0], reopened, fact_key=fact_key)
     change.record_memory(events.MEMORY_REOPENED, reopened)
 
@@ -98,10 +89,9 @@ async def write_fact(
 ) -> StoredFact:
     """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
     db, now = change.db, change.now
-    memory = replace(memory, content_hash=_digest(memory))
+    memory = replace(memory, content_hash=digest(memory))
     audience, version = await touch(db, key)
-    same = await _same_content(db, audience, memory)
-    twin = next((row for row in same if is_twin(row, memory, now)), None)
+    twin = twin_of(memory, await _same_content(db, audience, memory), now)
     if twin is not None:
         return told(await _known(change, audience, version, twin, supersedes), memory)
     if await _find(db, audience, memory.memory_id) is not None:
@@ -137,7 +127,7 @@ async def _known(
     """A fact that is known already still closes the one that it replaces."""
     db, now = change.db, change.now
     prior = None if supersedes is None else await _find(db, audience, supersedes)
-    if prior is None or prior == twin or not (is_live(prior, now) and is_live(twin, now)):
+    if not gives_way(prior, twin, now):
         return StoredFact(twin, created=False)
     earlier = await _predecessors(db, audience, prior, now)
     changed = closed_for_known(prior, twin, lambda row: earlier.get(row.memory_id), now)
@@ -156,15 +146,8 @@ async def _close(change: Change, audience: int, version: int, rows: tuple[Memory
 async def _replace(
     db: Session, audience: int, version: int, memory: Memory, *, fact_key: str | None
 ) -> None:
-    row = memory_row(memory)
-    names = ("memory_id", "valid_from", "invalid_at", "superseded_by", "updated_at")
-    values = {name: row[name] for name in names}
     keys = {"audience": audience, "changed": version, "fact_key": fact_key}
-    await db.run("place_memory", {**values, **keys})
-
-
-def _digest(memory: Memory) -> str:
-    return content_hash(memory.content, memory.scope)
+    await db.run("place_memory", {**placed(memory), **keys})
 
 
 async def _find(db: Session, audience: int, memory_id: str) -> Memory | None:
@@ -195,10 +178,5 @@ async def _predecessors(
 
 
 async def _same_content(db: Session, audience: int, memory: Memory) -> Sequence[Memory]:
-    values = {"audience": audience, "digest": _digest(memory)}
+    values = {"audience": audience, "digest": digest(memory)}
     return [memory_of(row) for row in await db.all("same_content", values)]
-
-
-async def _live_elsewhere(db: Session, audience: int, prior: Memory, now: datetime) -> bool:
-    same = await _same_content(db, audience, prior)
-    return any(row.memory_id != prior.memory_id and is_live(row, now) for row in same)

@@ -15,6 +15,7 @@ from muniment.evidence.score import Scored
 from muniment.stores.entries import SearchHit
 from muniment.stores.entry_face import Entries, Replacing
 from muniment.stores.entry_search import EntrySearch, within
+from muniment.stores.memory_rows import written
 from muniment.stores.rows import askable, memory_of, micros
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
@@ -24,7 +25,7 @@ from muniment.stores.sqlite.images import json_list
 from muniment.stores.sqlite.importing import import_stream
 from muniment.stores.sqlite.realms import by_coverage, chain, parts_of
 from muniment.stores.sqlite.statements import covered
-from muniment.stores.sqlite.writes import remove_memory, write_new, write_replacement, written
+from muniment.stores.sqlite.writes import remove_memory, write_new, write_replacement
 from muniment.stores.transfer import ImportResult, Intake
 
 _PAGE = 500

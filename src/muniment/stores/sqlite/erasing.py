@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from muniment.domain.realm import RealmKey
 from muniment.governance import events
-from muniment.stores.erasure import Erased, ErasureResult
+from muniment.stores.erasure import Erased, Removed
 from muniment.stores.rows import Row, micros
 from muniment.stores.sqlite.cascade import Cascade, Place
 from muniment.stores.sqlite.change import Change
@@ -15,14 +13,6 @@ from muniment.stores.sqlite.journal import promise
 from muniment.stores.sqlite.realms import parts_of
 from muniment.stores.sqlite.statements import SQL, covered
 from muniment.stores.sqlite.writes import remove_memory
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """What a job removed: the answer, and the audiences whose images must be forgotten."""
-
-    result: ErasureResult
-    audiences: frozenset[int] = field(default_factory=frozenset[int])
 
 
 def erase_realm(change: Change, realm: RealmKey, *, cascade: bool) -> Removed:

@@ -15,6 +15,7 @@ from muniment.stores.asks import Ask
 from muniment.stores.embedding import Embedded
 from muniment.stores.limits import within_tokens
 from muniment.stores.memory_face import Memories
+from muniment.stores.memory_rows import written
 from muniment.stores.rows import memory_of, micros
 from muniment.stores.sqlite.asks import excluded_seqs, hydrate
 from muniment.stores.sqlite.calls import Job
@@ -22,13 +23,7 @@ from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.core import Core
 from muniment.stores.sqlite.images import audiences_of, json_list
 from muniment.stores.sqlite.statements import SQL
-from muniment.stores.sqlite.writes import (
-    remove_memory,
-    touch,
-    write_fact,
-    write_memory,
-    written,
-)
+from muniment.stores.sqlite.writes import remove_memory, touch, write_fact, write_memory
 
 
 class SQLiteMemories(Memories):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Self
 
 import apsw
 
@@ -22,8 +23,9 @@ from muniment.errors import MemoryStoreError
 from muniment.evidence.weights import DEFAULT_NAME
 from muniment.governance.audit import AuditLog
 from muniment.governance.audit_verification import VerifyResult
+from muniment.governance.quotas import Totals
 from muniment.governance.tokens import TokenEstimator
-from muniment.governance.usage import Usage, checked_period
+from muniment.governance.usage import Served
 from muniment.ports import MemoryEmbedder
 from muniment.stores.driven import in_thread
 from muniment.stores.erasure import ErasureResult
@@ -44,11 +46,12 @@ from muniment.stores.sqlite.reindexing import reindex
 from muniment.stores.sqlite.service import SQLiteService
 from muniment.stores.sqlite.totals import served_on
 from muniment.stores.sqlite.working import SQLiteWorkingMemory
+from muniment.stores.store_face import Store
 
 _log = logging.getLogger(__name__)
 
 
-class AsyncSQLiteStore:
+class AsyncSQLiteStore(Store):
     """Conversations, memories and working state in one SQLite file.
 
     `memories`, `conversations`, `working` and `service` implement the ports; the store's own
@@ -99,6 +102,7 @@ class AsyncSQLiteStore:
                 token_estimator=token_estimator,
             ),
         )
+        super().__init__(self._core)
         self.memories = SQLiteMemories(self._core)
         self.conversations = SQLiteConversations(self._core)
         self.working = SQLiteWorkingMemory(self._core)
@@ -106,7 +110,7 @@ class AsyncSQLiteStore:
         self.service = SQLiteService(self._core)
         self.exchanges = SQLiteExchanges(self._core)
 
-    async def open(self, *, reindexing: bool = False) -> AsyncSQLiteStore:
+    async def open(self, *, reindexing: bool = False) -> Self:
         """Open and migrate the file; answers the store itself.
 
         `reindexing` lets a file in whose vectors are of another model: call `reindex` next.
@@ -114,12 +118,6 @@ class AsyncSQLiteStore:
         self._core.reindexing = reindexing
         await self._core.engine.open_async()
         return self
-
-    async def __aenter__(self) -> AsyncSQLiteStore:
-        return await self.open()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Finish queued work and close the file.
@@ -154,26 +152,16 @@ class AsyncSQLiteStore:
             return realms.by_visibility(audiences(place), micros(self._core.clock()))
         return realms.by_coverage(realm_key(place))
 
-    async def count(self, place: Scope | MemoryOwner) -> int:
-        """How many memories the realm covers, expired ones until they are swept."""
-        realm = realm_key(place)
+    async def _count(self, realm: RealmKey) -> int:
         return await self._core.engine.read_async(lambda db: realms.count(db, realm))
 
-    async def erase(
-        self, place: Scope | MemoryOwner, *, cascade: bool = True, preview: bool = False
-    ) -> ErasureResult:
-        """Remove everything that the realm covers, and its bytes from file and journal.
+    async def _foresee(self, realm: RealmKey, *, cascade: bool) -> ErasureResult:
+        would = await self._core.rehearse(
+            lambda change: erase_realm(change, realm, cascade=cascade)
+        )
+        return would.result
 
-        With `cascade` also what was derived from that alone, wherever it is; False leaves alone
-        what is outside the realm. A tenant-wide erasure takes the tenant's served usage along.
-        With `preview` nothing is removed: the answer counts what would be.
-        """
-        realm = realm_key(place)
-        if preview:
-            would = await self._core.rehearse(
-                lambda change: erase_realm(change, realm, cascade=cascade)
-            )
-            return replace(would.result, receipt=None, pending=False)
+    async def _erase(self, realm: RealmKey, *, cascade: bool) -> ErasureResult:
         removed = await self._core.change(
             lambda change: erase_realm(change, realm, cascade=cascade), may_wait=True
         )
@@ -182,12 +170,7 @@ class AsyncSQLiteStore:
             self._core.served.forget(realm.tenant)
         return replace(removed.result, pending=not await self._core.engine.apart_async(settle))
 
-    async def sweep_expired(self, place: Scope | MemoryOwner) -> int:
-        """Remove the realm's memories whose time is over; how many there were.
-
-        What a swept one had replaced stays closed.
-        """
-        realm = realm_key(place)
+    async def _sweep(self, realm: RealmKey) -> int:
         count, audiences = await self._core.change(
             lambda change: sweep(change, realm), may_wait=True
         )
@@ -204,34 +187,11 @@ class AsyncSQLiteStore:
         spilling = not self._core.engine.encrypted
         await self._core.engine.apart_async(partial(compact, spilling=spilling))
 
-    async def usage(self, place: Scope | MemoryOwner, period: str | None = None) -> Usage:
-        """What the realm has stored, and what its tenant's searches served on one UTC day.
-
-        `period` is YYYY-MM-DD, today by default; ValueError for anything else.
-        """
-        realm, day = realm_key(place), checked_period(period, self._core.clock())
+    async def _used(self, realm: RealmKey, day: str) -> tuple[Totals, Served]:
         await self._core.store_served()
-
-        def job(db: apsw.Connection) -> Usage:
-            stored, served = realms.stored(db, realm), served_on(db, realm.tenant, day)
-            return Usage(
-                entries=stored.entries,
-                stored_tokens=stored.tokens,
-                period=day,
-                searches=served.searches,
-                served_entries=served.entries,
-                served_tokens=served.tokens,
-            )
-
-        return await self._core.engine.read_async(job)
-
-    def note_served(self, tenant: str, entries: int, tokens: int) -> None:
-        """Count one search that gave out so many entries and tokens; written later."""
-        self._core.served.note(tenant, entries, tokens)
-
-    def count_tokens(self, text: str) -> int:
-        """What a text costs, by the store's estimator."""
-        return self._core.limits.count(text)
+        return await self._core.engine.read_async(
+            lambda db: (realms.stored(db, realm), served_on(db, realm.tenant, day))
+        )
 
     async def reindex(
         self,

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import apsw
 
-from muniment.domain.content import content_hash
 from muniment.domain.memory import Memory
 from muniment.errors import InvalidEntryError
 from muniment.governance import events
-from muniment.governance.tokens import TokenEstimator
-from muniment.lexical.indexing import index_text
 from muniment.ports import StoredFact
+from muniment.stores.memory_rows import Written, digest, placed, written
 from muniment.stores.provenance import told
-from muniment.stores.rows import memory_of, memory_row
+from muniment.stores.rows import memory_of
 from muniment.stores.sqlite.change import Change
 from muniment.stores.sqlite.derivations import Derivation, SourceFinder, seen_by
 from muniment.stores.sqlite.images import json_list
@@ -24,11 +21,13 @@ from muniment.stores.sqlite.statements import SQL
 from muniment.stores.sqlite.totals import held_quota
 from muniment.stores.supersession import (
     closed_for_known,
+    gives_way,
     handed_back,
     is_live,
-    is_twin,
     replaced,
+    said_elsewhere,
     succession,
+    twin_of,
 )
 
 
@@ -38,18 +37,6 @@ def touch(db: apsw.Connection, key: str) -> tuple[int, int]:
     if row is None:
         row = db.execute(SQL["new_audience"], (key,)).fetchone()
     return int(row[0]), int(row[1])
-
-
-Written = dict[str, Any]
-
-
-def written(memory: Memory, count: TokenEstimator) -> Written:
-    """What a row holds of the memory alone: made before its turn to be written comes."""
-    row, indexed = memory_row(memory), index_text(memory.content)
-    row["digest"] = _digest(memory)
-    row["terms"], row["marks"], row["length"] = indexed
-    row["tokens"] = count(memory.content)
-    return row
 
 
 def write_memory(
@@ -108,11 +95,11 @@ def remove_memory(change: Change, audience: int, memory_id: str) -> None:
     deleted, was_fact = memory_of(row[1:]), row[0] is not None
     change.record_memory(events.MEMORY_DELETED, deleted)
     prior = _predecessor(db, audience, deleted)
-    if prior is None or _live_elsewhere(db, audience, prior, now):
+    if prior is None or said_elsewhere(prior, _same_content(db, audience, prior), now):
         return
     reopened = handed_back(prior, deleted)
     fact = was_fact and is_live(reopened, now)
-    _replace(db, audience, version, reopened, fact_key=_digest(reopened) if fact else None)
+    _replace(db, audience, version, reopened, fact_key=digest(reopened) if fact else None)
     change.record_memory(events.MEMORY_REOPENED, reopened)
 
 
@@ -126,10 +113,9 @@ def write_fact(
 ) -> StoredFact:
     """A fact that exists once in its audience; see `muniment.ports.FactStore`."""
     db, now = change.db, change.now
-    memory = replace(memory, content_hash=_digest(memory))
+    memory = replace(memory, content_hash=digest(memory))
     audience, version = touch(db, key)
-    same = _same_content(db, audience, memory)
-    twin = next((row for row in same if is_twin(row, memory, now)), None)
+    twin = twin_of(memory, _same_content(db, audience, memory), now)
     if twin is not None:
         return told(_known(change, audience, version, twin, supersedes), memory)
     if _find(db, audience, memory.memory_id) is not None:
@@ -164,7 +150,7 @@ def _known(
     """A fact that is known already still closes the one that it replaces."""
     db, now = change.db, change.now
     prior = None if supersedes is None else _find(db, audience, supersedes)
-    if prior is None or prior == twin or not (is_live(prior, now) and is_live(twin, now)):
+    if not gives_way(prior, twin, now):
         return StoredFact(twin, created=False)
     changed = closed_for_known(prior, twin, lambda row: _predecessor(db, audience, row), now)
     _close(change, audience, version, changed)
@@ -182,15 +168,8 @@ def _close(change: Change, audience: int, version: int, rows: tuple[Memory, ...]
 def _replace(
     db: apsw.Connection, audience: int, version: int, memory: Memory, *, fact_key: str | None
 ) -> None:
-    row = memory_row(memory)
-    names = ("memory_id", "valid_from", "invalid_at", "superseded_by", "updated_at")
-    values = {name: row[name] for name in names}
     keys = {"audience": audience, "changed": version, "fact_key": fact_key}
-    db.execute(SQL["place_memory"], {**values, **keys})
-
-
-def _digest(memory: Memory) -> str:
-    return content_hash(memory.content, memory.scope)
+    db.execute(SQL["place_memory"], {**placed(memory), **keys})
 
 
 def _find(db: apsw.Connection, audience: int, memory_id: str) -> Memory | None:
@@ -204,9 +183,4 @@ def _predecessor(db: apsw.Connection, audience: int, memory: Memory) -> Memory |
 
 
 def _same_content(db: apsw.Connection, audience: int, memory: Memory) -> list[Memory]:
-    return list(map(memory_of, db.execute(SQL["same_content"], (audience, _digest(memory)))))
-
-
-def _live_elsewhere(db: apsw.Connection, audience: int, prior: Memory, now: datetime) -> bool:
-    same = _same_content(db, audience, prior)
-    return any(row.memory_id != prior.memory_id and is_live(row, now) for row in same)
+    return list(map(memory_of, db.execute(SQL["same_content"], (audience, digest(memory)))))
