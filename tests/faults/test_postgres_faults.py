@@ -132,6 +132,25 @@ async def test_a_commit_whose_answer_is_lost_stores_once_and_is_acknowledged(
         assert (verified.ok, verified.records) == (True, len([*events, "memory.deleted"]))
 
 
+async def test_a_commit_that_a_crashed_server_may_have_forgotten_is_not_acknowledged(
+    line: BadLine,
+) -> None:
+    """After a crash the number of the transaction may be that of another, which was committed."""
+
+    def crash() -> None:
+        # What a crash does to a server's statistics, at the same moment.
+        execute(owner_url(), "SELECT pg_stat_reset_shared('bgwriter')")
+
+    async with _kit(line.url) as kit:
+        await kit.save(ANA, "warm")
+        line.break_commit("after", crash)
+        with pytest.raises(MemoryStoreError, match="whether it was stored is unknown"):
+            await kit.save(ANA, "stored by this transaction, or by no one")
+        line.break_commit("before")
+        await kit.save(ANA, "run again")
+        assert line.broken == 2
+
+
 async def test_a_deadlock_is_run_again(line: BadLine) -> None:
     async with _kit(line.url) as kit:
         await kit.save(ANA, "a", "a")

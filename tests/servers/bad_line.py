@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ class BadLine:
         self.url = ""
         self.breaks: str | None = None
         self.broken = 0
+        self.meanwhile: Callable[[], object] = lambda: None
 
     @classmethod
     @asynccontextmanager
@@ -49,9 +50,11 @@ class BadLine:
         """Pass everything on again."""
         self._flowing.set()
 
-    def break_commit(self, when: str) -> None:
-        """Cut the line at the next commit: "before" the server hears of it, or "after"."""
-        self.breaks = when
+    def break_commit(self, when: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Cut the line at the next commit: "before" the server hears of it, or "after"; what
+        befalls it `meanwhile` has happened when the client hears that it is cut.
+        """
+        self.breaks, self.meanwhile = when, meanwhile
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -100,6 +103,7 @@ class BadLine:
         while data := await reader.read(_CHUNK):
             await self._flowing.wait()
             if cut.is_set():
+                await asyncio.to_thread(self.meanwhile)
                 return
             writer.write(data)
             await writer.drain()

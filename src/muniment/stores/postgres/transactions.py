@@ -38,7 +38,11 @@ _SETTINGS = (
 _BEGIN = sql.SQL("BEGIN ISOLATION LEVEL {mode}; SET LOCAL ROLE {role}; SELECT {settings}")
 _WRITES = sql.SQL("READ COMMITTED READ WRITE")
 _ONE_INSTANT = sql.SQL("REPEATABLE READ READ ONLY")
-_NUMBERED = sql.SQL("; SELECT pg_current_xact_id()::text")
+# A server that crashes may give a number again that it had given before. Its statistics start
+# anew then, and at another server after a failover: when they did tells the two apart.
+_BEGAN = sql.SQL("pg_stat_get_bgwriter_stat_reset_time()::text")
+_NUMBERED = sql.SQL("; SELECT pg_current_xact_id()::text, {began}").format(began=_BEGAN)
+_STATUS = sql.SQL("SELECT pg_xact_status({number}::xid8), {began}")
 # A message that only reads is a transaction of its own: this goes ahead in it.
 _ALONE = (
     b"SELECT set_config('role', %(role)s, true), set_config('transaction_read_only', 'on', true),"
@@ -53,6 +57,7 @@ class _Attempt:
 
     connection: Connection | None = None
     number: str | None = None
+    began: str | None = None  # when the server that gave the number did
     committing: bool = False
     seconds: float = 0.0
     snapshot: bool = False
@@ -170,7 +175,7 @@ class Transactions:
         except psycopg.Error as error:
             if connection is None or not is_lost(error, connection):
                 raise explained(error) from None
-            if not (writes and attempt.committing and await self._committed(attempt.number)):
+            if not (writes and attempt.committing and await self._committed(attempt)):
                 raise _Undone(error, stale=session is None or not session.heard) from None
         finally:
             attempt.connection = None
@@ -191,32 +196,36 @@ class Transactions:
             pass
         if writes:
             row = await cursor.fetchone()
-            attempt.number = None if row is None else row[0]
+            attempt.number, attempt.began = (None, None) if row is None else row
 
     def _alone(self, attempt: _Attempt, connection: Connection, tenant: str) -> Session:
         wait = attempt.milliseconds
         values = {"role": ROLE, "path": self.path, "tenant": tenant, "wait": wait}
         return Session(connection, tenant, (_ALONE, values))
 
-    async def _committed(self, number: str | None) -> bool:
+    async def _committed(self, attempt: _Attempt) -> bool:
         """Whether a transaction whose end was not heard of was committed."""
-        status = None
         for pause in _WAITS_FOR_AN_END:
+            status, began = None, None
             with contextlib.suppress(psycopg.Error):
-                status = await self._status(number)
-            if status in ("committed", "aborted"):
-                return status == "committed"
+                status, began = await self._status(attempt)
+            if status == "aborted":
+                return False
+            if status == "committed":
+                if began == attempt.began:
+                    return True
+                break  # this one, or one that was given its number since
             await asyncio.sleep(pause)
         raise MemoryStoreError(
             "the connection to PostgreSQL was lost while a change was committed; "
             "whether it was stored is unknown"
         )
 
-    async def _status(self, number: str | None) -> str | None:
+    async def _status(self, attempt: _Attempt) -> tuple[str | None, str | None]:
         async with self._pool.connection() as connection:
-            query = b"SELECT pg_xact_status(%(number)s::xid8)"
-            row = await (await connection.execute(query, {"number": number})).fetchone()
-            return None if row is None else row[0]
+            query = _STATUS.format(number=sql.Literal(attempt.number), began=_BEGAN)
+            row = await (await connection.execute(query)).fetchone()
+            return (None, None) if row is None else (row[0], row[1])
 
     async def _returned(self, connection: Connection) -> None:
         with contextlib.suppress(psycopg.Error):
