@@ -65,7 +65,7 @@ HOT: dict[str, dict[str, Any]] = {
         **_INSTANTS, "places": [TENANT], "which": "{1,1,1}", "audiences": "{14}",
         "seqs": "{6,206,406}",
     },
-    "hydrate_messages": {"audience": 15, "seqs": [101, 105], "session": None, "at": 99_999},
+    "hydrate_messages": {"audience": 15, "seqs": [101, 105], "session": None, "said_until": 99_999},
     "message_seqs": {**_TALK, "ids": ["g1", "g21"]},
     "get_memory": {**_MINE, "memory_id": "m6", "now": 5},
     "memory_place": {**_MINE, "memory_id": "m6", "now": 5},

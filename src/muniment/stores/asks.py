@@ -90,11 +90,15 @@ class Ask:
 
     @property
     def instants(self) -> dict[str, Any]:
-        """The parameters of validity and expiry, in microseconds since 1970."""
-        now = micros(self.now)
+        """The parameters of validity and expiry, in microseconds since 1970.
+
+        What was said is found however the clock steps: it ends at an `as_of` alone.
+        """
+        now, as_of = micros(self.now), None if self.as_of is None else micros(self.as_of)
         return {
             "now": now,
-            "at": now if self.as_of is None else micros(self.as_of),
+            "at": now if as_of is None else as_of,
+            "said_until": as_of,
             "any_time": self.include_invalid,
         }
 

@@ -85,7 +85,7 @@ def _messages_asked(ask: Ask, held: Sequence[Audience], found: Sequence[Scored])
         "audience": held[found[0].corpus_index].id,
         "seqs": numbers(hit.key for hit in found),
         "session": ask.session,
-        "at": ask.instants["at"],
+        "said_until": ask.instants["said_until"],
     }
 
 

@@ -61,7 +61,7 @@ def _messages(db: apsw.Connection, ask: Ask, seqs: Sequence[int]) -> dict[int, M
         "seqs": json_list(seqs),
         "keys": json_list(ask.message_keys),
         "session": ask.session,
-        "at": ask.instants["at"],
+        "said_until": ask.instants["said_until"],
     }
     owner = MemoryOwner(ask.owner.tenant_id, user_id=owner_user(ask.owner), session_id=ask.session)
     found: dict[int, Memory] = {}

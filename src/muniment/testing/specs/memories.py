@@ -212,6 +212,18 @@ async def a_clock_that_steps_back_loses_nothing(kit: Kit) -> None:
 
 
 @spec(Capability.MEMORIES)
+async def what_was_said_before_the_clock_stepped_back_is_still_recalled(kit: Kit) -> None:
+    await kit.say(ANA, "a zebra said first")
+    kit.clock.move(hours=-2)
+    await kit.say(ANA, "a zebra said second")
+    found = await kit.memories.candidates(
+        ANA, "zebra", scopes=[MemoryScope.USER], memory_types=[MemoryType.FACT], messages="user"
+    )
+    said = sorted(each.memory.content for each in found)
+    assert said == ["a zebra said first", "a zebra said second"]
+
+
+@spec(Capability.MEMORIES)
 async def text_and_metadata_over_the_limit_are_refused(kit: Kit) -> None:
     deep: object = "x"
     for _ in range(9):

@@ -113,7 +113,7 @@ FROM message m JOIN conversation c
 WHERE m.tenant_id = %(tenant)s AND m.audience = %(audience)s
     AND m.seq = ANY(%(seqs)s::bigint[])
     AND (%(session)s::text IS NULL OR c.session_id = %(session)s::text)
-    AND m.created_at <= %(at)s;
+    AND (%(said_until)s::bigint IS NULL OR m.created_at <= %(said_until)s::bigint);
 
 -- name: message_seqs
 SELECT m.seq FROM audience a

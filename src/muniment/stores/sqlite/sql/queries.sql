@@ -96,7 +96,8 @@ SELECT m.seq, c.session, m.message_id, m.role, m.content, m.created_at, m.name
 FROM message m JOIN conversation c ON c.id = m.conversation
 WHERE m.seq IN (SELECT value FROM json_each(:seqs))
     AND m.audience IN (SELECT id FROM audience WHERE key IN (SELECT value FROM json_each(:keys)))
-    AND (:session IS NULL OR c.session = :session) AND m.created_at <= :at;
+    AND (:session IS NULL OR c.session = :session)
+    AND (:said_until IS NULL OR m.created_at <= :said_until);
 
 -- name: message_seqs
 SELECT m.seq FROM message m JOIN conversation c ON c.id = m.conversation
