@@ -179,7 +179,7 @@ async def test_garbage_is_refused_and_left_as_it_is(content: bytes, tmp_path: Pa
 
 
 async def test_a_missing_folder_is_named_as_the_cause(tmp_path: Path) -> None:
-    with pytest.raises(MemoryStoreError, match="cannot be used"):
+    with pytest.raises(MemoryStoreError, match="folder of the database file is not there"):
         await AsyncSQLiteStore(tmp_path / "absent" / "memory.db").open()
 
 

@@ -87,3 +87,16 @@ def test_a_restart_of_the_audit_log_says_what_stands_in_its_way_and_then_nothing
         main(["audit", "restart", "--yes"])
     assert ended.value.code == 0
     assert tuple(capsys.readouterr()) == ("a new log begins\n", "")
+
+
+def test_a_log_in_a_folder_that_is_not_there_is_told_by_the_write_and_by_the_doctor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MUNIMENT_AUDIT_PATH", str(folder / "missing" / "audit.jsonl"))
+    assert run(["add", "Ana prefers email"]) == 1
+    assert capsys.readouterr().err == (
+        "muniment: the audit log cannot be written: it or its folder is missing; "
+        "muniment doctor says what to do\n"
+    )
+    assert run(["doctor"]) == 1
+    assert f"audit log: mkdir -p {folder}/missing" in capsys.readouterr().out.splitlines()

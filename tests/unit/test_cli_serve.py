@@ -36,7 +36,7 @@ def serve(folder: Path, url: str, *arguments: str) -> tuple[int, str]:
 def test_a_store_that_cannot_be_opened_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     code, last = serve(tmp_path, "sqlite:///missing/memory.db", "--port", "0")
     assert code == 1
-    assert last.startswith("muniment: the database file cannot be used")
+    assert last == "muniment: the folder of the database file is not there"
 
 
 def test_an_address_that_is_taken_is_named_with_the_options_that_change_it(tmp_path: Path) -> None:

@@ -256,7 +256,11 @@ GOOD_THEN = json.dumps([KAYAK])[:-1]
         (json.dumps([chatgpt(node("a", "b", "user", "x"), current="a")]), "parent"),
         (json.dumps([{**CLAUDE, "chat_messages": {}}]), "conversation 1: chat_messages"),
         (json.dumps([{**CLAUDE, "chat_messages": [{"sender": "human"}]}]), "message 1: uuid"),
-        (json.dumps(LINE), "line 1: session_id"),
+        (json.dumps(LINE), "line 1: session_id: is missing, and no session is named for all"),
+        (
+            json.dumps({"session_id": "s", "role": "user", "content": "secret"}),
+            "line 1: created_at: is missing",
+        ),
         (json.dumps({**LINE, "session_id": "s", "user_id": "bo-secret"}), "line 1: whose"),
         (json.dumps({**LINE, "session_id": "s", "secret": 1}), "line 1: has an unknown field"),
         (json.dumps({**LINE, "session_id": "s", "role": "secret"}), "line 1: role"),

@@ -36,6 +36,7 @@ from muniment.cli.exits import (
     one_line,
 )
 from muniment.cli.output import complain, prepare_streams, warn_in_words
+from muniment.errors import AuditError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -122,7 +123,8 @@ def _failed(error: Exception) -> int:
     """Say it in one line. A usage error knows its own words and where help is."""
     words = getattr(error, "format_message", None)
     if words is None:
-        complain(as_typed(one_line(error)))
+        advice = "; muniment doctor says what to do" if isinstance(error, AuditError) else ""
+        complain(f"{as_typed(one_line(error))}{advice}")
         return exit_code(error)
     context = getattr(error, "ctx", None)
     place = context.command_path if context is not None else "muniment"

@@ -37,9 +37,9 @@ def assign(
 ) -> None:
     """Give a session to another user, by default one of the shared identity.
 
-    Its messages keep their ids, times and order. What was noted in the session alone goes along,
-    and its summary is made anew. With an audit log both sides are recorded. A run that was
-    interrupted goes on when it is repeated.
+    Its messages keep their ids, times and order; it counts as active from now. What was noted
+    in the session alone goes along, and its summary is made anew. With an audit log both sides
+    are recorded. A run that was interrupted goes on when it is repeated.
     """
     old, new = conversation_of(tenant, user, session), conversation_of(tenant, to, session)
     if old == new:

@@ -8,13 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import typer
+from rich.text import Text
 
 from muniment.cli import options
 from muniment.cli.diagnosis import Finding, tried
 from muniment.cli.doctor_model import model_findings
 from muniment.cli.doctor_store import store_findings
 from muniment.cli.exits import FAILED, one_line
-from muniment.cli.output import console, print_json, say, table
+from muniment.cli.output import console, print_json, shown, table
 from muniment.settings import load_settings
 
 _EXTRAS: dict[str, tuple[str, ...]] = {
@@ -57,7 +58,8 @@ def _print(findings: list[Finding]) -> None:
     table(out, ("WHAT", "STATE", "DETAIL"), rows)
     for each in findings:
         if each.advice:
-            say(out, f"{each.name}: {each.advice}")
+            # Not wrapped: a command in it is there to be copied.
+            out.print(Text(shown(f"{each.name}: {each.advice}")), soft_wrap=True)
 
 
 def _python() -> Finding:

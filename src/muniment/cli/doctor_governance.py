@@ -28,6 +28,9 @@ def _audit(settings: Settings) -> Finding:
     if settings.audit_path is None:
         return Finding("audit log", "ok", _NO_LOG)
     path = Path(settings.audit_path)
+    if not path.parent.is_dir():
+        detail = f"{path}: its folder is not there"
+        return Finding("audit log", "failed", detail, f"mkdir -p {path.parent}")
     if not path.exists():
         return Finding("audit log", "ok", f"{path}: not there yet, the first write makes it")
     found = verify_audit_log(path)

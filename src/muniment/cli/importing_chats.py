@@ -58,6 +58,9 @@ def import_chats(
 
     The file is read whole before anything is stored: a bad one changes nothing. Doing it again
     adds only what is new. Everything in it counts as untrusted, whoever said it.
+
+    A line of JSON Lines has role, content and created_at; it may have session_id, message_id,
+    name, title, tool_calls_json, tool_call_id and run_id.
     """
     wanted = None if form is None else choice("--format", ChatFormat, form)
     owner = owner_of(tenant, user, session or "any")

@@ -263,6 +263,8 @@ def _as_audit_error() -> Iterator[None]:
         yield
     except BrokenChain as broken:
         raise AuditError(f"the audit log is damaged: {broken}") from None
+    except FileNotFoundError as error:
+        raise AuditError("the audit log cannot be written: it or its folder is missing") from error
     except OSError as error:
         raise AuditError(f"the audit log cannot be written: {unreadable(error)}") from error
 

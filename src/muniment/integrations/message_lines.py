@@ -79,7 +79,7 @@ def _record(line: bytes, name: str, session: str | None) -> tuple[str, dict[str,
         raise InvalidEntryError(f"{name}: has an unknown field; there are {known}")
     given = fields.get("session_id", session)
     if given is None:
-        raise InvalidEntryError(f"{name}: session_id: is missing")
+        raise InvalidEntryError(f"{name}: session_id: is missing, and no session is named for all")
     try:
         session_id = checks.identifier("session_id", given)
     except ValueError as error:
@@ -108,7 +108,9 @@ def _message(session_id: str, place: int, fields: Mapping[str, Any]) -> Conversa
     message_id = fields.get("message_id")
     if message_id is None:
         message_id = _derived_id(session_id, place, role, content)
-    at = instant_of(fields.get("created_at"), f"{name}: created_at")
+    if fields.get("created_at") is None:
+        raise InvalidEntryError(f"{name}: created_at: is missing")
+    at = instant_of(fields["created_at"], f"{name}: created_at")
     try:
         return ConversationMessage(message_id, ConversationRole(role), content, at, **texts)
     except ValueError as error:

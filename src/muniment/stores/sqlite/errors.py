@@ -25,6 +25,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 _ERRNO = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "the disk is full; nothing was changed"),
     **dict.fromkeys((errno.EACCES, errno.EPERM), f"the database file is denied: {_ALLOWED}"),
+    errno.ENOENT: "the folder of the database file is not there",
     errno.EROFS: "the disk is mounted read-only; nothing was changed",
 }
 
