@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,10 +13,12 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from muniment.server.pipe import Pipe
 from tests.doubles.service import JWT_MODE, Service, bearer, token
 
 SESSIONS = "/v1/chat/sessions"
-IMPORT = "/v1/memory/import"
+JSON = "Content-Type: application/json\r\n"
+IMPORT, EXPORT = "/v1/memory/import", "/v1/memory/export"
 PATIENCE = {"MUNIMENT_CLIENT_TIMEOUT_SECONDS": "1", "MUNIMENT_MAX_CONCURRENCY": "2"}
 
 
@@ -43,7 +47,7 @@ def _sent(service: Service, held: ExitStack, data: bytes) -> socket.socket:
 
 def _head(line: str, who: str, **claims: object) -> bytes:
     signed = f"Authorization: Bearer {token(who, **claims)}\r\n"
-    return f"{line} HTTP/1.1\r\nHost: a\r\n{signed}Content-Length: 100000\r\n\r\n".encode()
+    return f"{line} HTTP/1.1\r\nHost: a\r\n{signed}{JSON}Content-Length: 100000\r\n\r\n".encode()
 
 
 def _ended(client: socket.socket) -> bool:
@@ -80,18 +84,40 @@ def test_half_an_import_stops_no_other_tenants(service: Service, held: ExitStack
     assert _ended(half)
 
 
-def test_answers_that_nobody_takes_are_let_go(service: Service, held: ExitStack) -> None:
-    with service.client(**bearer("mallory")) as client:
-        for number in range(50):
-            text = f"{number} " + "y" * 8000
-            assert client.post("/v1/memory/memories", json={"content": text}).is_success
-    ask = "GET /v1/memory/memories?limit=100 HTTP/1.1\r\nHost: a\r\n"
-    ask += f"Authorization: Bearer {token('mallory')}\r\n\r\n"
-    for _ in range(2):
-        _sent(service, held, ask.encode() * 20)
-    for wanted in (503, 200):  # both places are taken, and then free again
-        assert any(_status(service) == wanted for _ in range(20_000))
-
-
 def _status(service: Service) -> int:
     return httpx2.get(service.url + SESSIONS, headers=bearer()).status_code
+
+
+def test_exports_that_are_taken_slowly_keep_no_reader_from_others(
+    tmp_path: Path, held: ExitStack
+) -> None:
+    service = held.enter_context(Service.running(tmp_path, **JWT_MODE))
+    count, mallory = 1_500, bearer("mallory", tenants=["slow"], role="admin")
+    lines = [{"format": "muniment-entries", "version": 1, "count": count}]
+    entry = {"scope": "tenant=slow", "kind": "fact", "trust": "model"}
+    lines += [{**entry, "text": f"{number} " + "y" * 8000} for number in range(count)]
+    content = "\n".join(map(json.dumps, lines)).encode()
+    place = f"{service.url}{IMPORT}?tenant=slow"
+    assert httpx2.post(place, headers=mallory, content=content, timeout=60).status_code == 200
+    head = _head(f"POST {EXPORT}?tenant=slow", "mallory", tenants=["slow"], role="admin")
+    slow = _sent(service, held, head.replace(b"100000", b"2") + b"{}")
+    assert slow.recv(12) == b"HTTP/1.1 200"
+    assert _exported(service, "slow") == 503
+    assert _exported(service, "acme") == 200
+    assert _status(service) == 200
+    slow.close()
+    assert any(_exported(service, "slow") == 200 for _ in range(10_000))  # each takes its time
+
+
+def _exported(service: Service, tenant: str) -> int:
+    headers = bearer("ana", tenants=[tenant], role="admin")
+    place = f"{service.url}{EXPORT}?tenant={tenant}"
+    return httpx2.post(place, headers=headers, json={}, timeout=60).status_code
+
+
+async def test_an_export_that_takes_too_long_is_broken_off() -> None:
+    pipe = Pipe(seconds=0)
+    part = b"x" * (1 << 20)
+    assert await asyncio.to_thread(pipe.write, part) == len(part)
+    with pytest.raises(BrokenPipeError):
+        await asyncio.to_thread(pipe.write, part)

@@ -75,6 +75,12 @@ def _confused(pem: str) -> str:
     return (head + b"." + base64.urlsafe_b64encode(tag).rstrip(b"=")).decode()
 
 
+def _named_twice() -> str:
+    """A token whose role two readers could take differently."""
+    payload = json.dumps(_claims()).removesuffix("}") + ', "role": "reader"}'
+    return jwt.PyJWS().encode(payload.encode(), _private(RSA_KEY), algorithm="RS256")
+
+
 REFUSED: dict[str, Callable[[], str | None]] = {
     "no token": lambda: None,
     "not a token": lambda: "abc",
@@ -94,6 +100,7 @@ REFUSED: dict[str, Callable[[], str | None]] = {
     "a user that is no text": lambda: _signed(_private(RSA_KEY), "RS256", sub=None, uid=7),
     "a blank user": lambda: _signed(_private(RSA_KEY), "RS256", sub=" "),
     "the shared identity": lambda: _signed(_private(RSA_KEY), "RS256", sub="DEFAULT_USER"),
+    "a claim named twice": _named_twice,
     "an unknown role": lambda: _signed(_private(RSA_KEY), "RS256", role="root"),
     "tenants that are no list": lambda: _signed(_private(RSA_KEY), "RS256", tenants={"a": 1}),
 }

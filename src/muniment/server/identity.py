@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import jwt
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from jwt.utils import base64url_decode
 from starlette.types import Scope
 
 from muniment.domain import checks
 from muniment.domain.conversation import ConversationIdentity
 from muniment.domain.identifiers import DEFAULT_TENANT, DEFAULT_USER
 from muniment.domain.owner import MemoryOwner
+from muniment.domain.strict_json import read_object
 from muniment.server.keys import Keys, KeysUnavailable, UnknownKey
 from muniment.server.known_tokens import Known, KnownTokens
 from muniment.server.middleware.crowding import take_place
@@ -141,7 +143,7 @@ class Authenticator:
 
     def _claims(self, token: str, key: Any) -> Mapping[str, Any]:
         settings = self._settings
-        return jwt.decode(
+        claims: Mapping[str, Any] = jwt.decode(
             token,
             key,
             algorithms=list(settings.algorithms),
@@ -154,6 +156,8 @@ class Authenticator:
                 "verify_iss": settings.issuer is not None,
             },
         )
+        read_object(base64url_decode(token.split(".")[1]))  # ValueError for a claim named twice
+        return claims
 
     def _read(self, claims: Mapping[str, Any]) -> Identity:
         names = self._settings

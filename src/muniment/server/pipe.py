@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,9 +15,10 @@ _MOST_BYTES = 64 << 20
 class Pipe:
     """Write in one place, read in another. A thread that writes waits for the reader once a
     mebibyte is ahead; the event loop, which cannot wait, is refused past 64. BrokenPipeError
-    once the reader has gone."""
+    once the reader has gone, and where all of it takes the reader more than `seconds`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, seconds: float = 600.0) -> None:
+        self._until = time.monotonic() + seconds
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._changed = threading.Condition()
@@ -33,8 +35,12 @@ class Pipe:
         """Hand `data` on."""
         with self._changed:
             if threading.get_ident() != self._loop_thread:
-                self._changed.wait_for(lambda: self._closed or self._size < _AHEAD_BYTES)
-            if self._closed or self._size > _MOST_BYTES:
+                left = self._until - time.monotonic()
+                self._changed.wait_for(
+                    lambda: self._closed or self._size < _AHEAD_BYTES, max(0.0, left)
+                )
+            late = self._size >= _AHEAD_BYTES and time.monotonic() >= self._until
+            if self._closed or late or self._size > _MOST_BYTES:
                 raise BrokenPipeError
             self._parts.append(data)
             self._size += len(data)

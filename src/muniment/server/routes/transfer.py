@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, BinaryIO, cast
 
 from fastapi import APIRouter, Query, Request
@@ -28,9 +27,30 @@ IMPORT_PATH = "/v1/memory/import"
 MEDIA_TYPE = "application/x-ndjson"
 MOST_IMPORT_BYTES = 64 << 20
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
-_MOST_IMPORTING = 8
-_IMPORTING: set[str] = set()
 _LINES: dict[str, Any] = {MEDIA_TYPE: {"schema": {"type": "string"}}}
+
+
+class _UnderWay:
+    """The tenants that do something which holds much: each once, and at most so many."""
+
+    def __init__(self, what: str, most: int) -> None:
+        self._what = what
+        self._most = most
+        self._tenants: set[str] = set()
+
+    def enter(self, tenant: str) -> None:
+        """Begin; Problem 503 where the tenant has begun already, or too many have."""
+        if tenant in self._tenants or len(self._tenants) >= self._most:
+            said = f"another {self._what} is under way"
+            raise Problem(503, f"{self._what}ing", said, retry_after=5)
+        self._tenants.add(tenant)
+
+    def leave(self, tenant: str) -> None:
+        """It has ended."""
+        self._tenants.discard(tenant)
+
+
+_IMPORTS, _EXPORTS = _UnderWay("import", 8), _UnderWay("export", 2)
 
 
 class ExportRequest(BaseModel):
@@ -63,12 +83,14 @@ async def export(services: Serving, caller: Admin, body: ExportRequest) -> Respo
     """Every memory of the selection as JSON Lines, after a header, as of one instant; then,
     where they are asked for, sessions and messages."""
     whose = MemoryOwner(caller.tenant, user_id=body.user_id, session_id=body.session_id)
+    _EXPORTS.enter(caller.tenant)  # whoever takes one slowly keeps a reader of the store for it
     pipe = Pipe()
     stream = cast(BinaryIO, pipe)
     entries = services.memory.store.entries
     writer = services.runs.start(
         entries.export_stream(whose, stream, include_conversations=body.conversations)
     )
+    writer.add_done_callback(lambda _: _EXPORTS.leave(caller.tenant))
     chunks = pipe.chunks(writer)
     first = await anext(chunks)  # an export that fails at once is an error and no empty file
     return StreamingResponse(_with(first, chunks), media_type=MEDIA_TYPE)
@@ -93,7 +115,8 @@ async def import_(
     """Store an export's memories, all or none, under new ids. `rescope` moves a file of another
     tenant into this one; without it everything must belong to the selection already.
     `conversations` admits sessions and messages, which join those that are there."""
-    with _only_one_of(caller.tenant):
+    _IMPORTS.enter(caller.tenant)
+    try:
         body = await _body(request)
         async with _ONE_AT_A_TIME:  # once it is here: who sends it slowly keeps nobody waiting
             done = await services.memory.store.entries.import_stream(
@@ -104,6 +127,8 @@ async def import_(
                 skip_duplicates=skip_duplicates,
                 include_conversations=conversations,
             )
+    finally:
+        _IMPORTS.leave(caller.tenant)
     return Imported(
         imported=done.imported,
         skipped_duplicates=done.skipped_duplicates,
@@ -111,18 +136,6 @@ async def import_(
         sessions=done.sessions,
         messages=done.messages,
     )
-
-
-@contextmanager
-def _only_one_of(tenant: str) -> Iterator[None]:
-    """Hold one import's body of a tenant in memory, and of few tenants; Problem 503 past that."""
-    if tenant in _IMPORTING or len(_IMPORTING) >= _MOST_IMPORTING:
-        raise Problem(503, "importing", "another import is under way", retry_after=5)
-    _IMPORTING.add(tenant)
-    try:
-        yield
-    finally:
-        _IMPORTING.discard(tenant)
 
 
 async def _body(request: Request) -> BinaryIO:
