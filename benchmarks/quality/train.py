@@ -81,7 +81,7 @@ def examples_of(
             continue
         blocks = list(found.features())
         names = [name for block, _ in blocks for name in block]
-        ids = tuple(conversation.messages[key].id for key in found.places()[1])
+        ids = tuple(conversation.messages[key].id for key in found.values("keys"))
         features = np.vstack([values for _, values in blocks]).T
         examples.append(Example(conversation.id, asked.category, features, ids, asked.evidence))
     return names, examples

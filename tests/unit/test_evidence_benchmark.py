@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.quality.train import examples_of
 from muniment.evaluation.dataset import read
 from muniment.evaluation.metrics import of_ranking, paired_bootstrap
 
@@ -40,6 +41,16 @@ def test_a_locomo_file_is_read_with_its_evidence_repaired_or_dropped(tmp_path: P
     assert conversation.messages[0].created_at.isoformat() == "2023-05-08T13:56:00+00:00"
     assert conversation.questions[1].evidence == {"D1:1", "D1:2"}
     assert conversation.evidence == {"kept": 1, "repaired": 1, "dropped": 1}
+
+
+def test_training_sees_a_question_s_candidates_by_their_ids(tmp_path: Path) -> None:
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps(LOCOMO))
+    (conversation,) = read(path)
+    names, (kite,) = examples_of(conversation, None, None)
+    assert kite.ids == ("D1:1",)
+    assert kite.features.shape == (1, len(names))
+    assert kite.wanted().tolist() == [1.0]
 
 
 def test_json_lines_are_read_too(tmp_path: Path) -> None:
