@@ -10,18 +10,21 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 SELECT count(*) FROM staged WHERE import = ?1;
 
 -- name: staged_twice
-SELECT line FROM staged s WHERE import = ?1 AND old_id IS NOT NULL AND EXISTS
+SELECT line FROM staged s WHERE import = ?1 AND old_id IN
+    (SELECT old_id FROM staged INDEXED BY staged_name WHERE import = ?1 AND old_id IS NOT NULL
+        GROUP BY old_id HAVING count(*) > 1) AND EXISTS
     (SELECT 1 FROM staged e INDEXED BY staged_name WHERE e.import = s.import AND e.old_id = s.old_id
         AND e.audience_key = s.audience_key AND e.line < s.line)
 ORDER BY line LIMIT 1;
 
 -- name: find_staged_twins
-UPDATE staged SET twin = (SELECT m.memory_id FROM memory m
-    JOIN audience a ON a.id = m.audience
-    WHERE a.key = staged.audience_key AND m.digest = staged.digest
-        AND m.memory_type = staged.memory_type AND m.content = staged.content
-        AND m.user IS staged.user AND m.agent IS staged.agent ORDER BY m.seq LIMIT 1)
-WHERE import = ?1;
+UPDATE staged SET twin = known.twin
+FROM (SELECT s.line, (SELECT m.memory_id FROM memory m JOIN audience a ON a.id = m.audience
+        WHERE a.key = s.audience_key AND m.digest = s.digest
+            AND m.memory_type = s.memory_type AND m.content = s.content
+            AND m.user IS s.user AND m.agent IS s.agent ORDER BY m.seq LIMIT 1) AS twin
+    FROM staged s WHERE s.import = ?1) AS known
+WHERE staged.import = ?1 AND staged.line = known.line AND known.twin IS NOT NULL;
 
 -- name: link_staged
 UPDATE staged SET (superseded_by, invalid_at) = (
@@ -66,10 +69,11 @@ ORDER BY line LIMIT 1;
 
 -- name: staged_audiences
 INSERT INTO audience (key, version, tenant, user)
-SELECT DISTINCT audience_key, 0, json_extract(audience_key, '$[1]'),
+SELECT audience_key, 0, json_extract(audience_key, '$[1]'),
     CASE WHEN json_extract(audience_key, '$[0]') IN ('user', 'session', 'run')
     THEN json_extract(audience_key, '$[2]') END
-FROM staged WHERE import = ?1 ON CONFLICT DO NOTHING;
+FROM (SELECT DISTINCT audience_key FROM staged WHERE import = ?1) WHERE true
+ON CONFLICT DO NOTHING;
 
 -- name: touch_staged_audiences
 UPDATE audience SET version = version + 1
