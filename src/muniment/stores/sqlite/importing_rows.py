@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import apsw
@@ -28,14 +28,18 @@ _LINES_BETWEEN_TURNS = 32
 """The thread that writes needs that lock for an instant between statements. It would wait 5 ms
 for it each time, longer than a statement takes, if it were not offered in between."""
 
-_CONTENT, _VECTOR = -2, -1
+_WIDTH = SQL["stage_memory"].count("?")
+_CONTENT, _VECTOR = _WIDTH - 2, _WIDTH - 1
 """Where they stand among the values of `stage_memory`."""
 
 
 class Batch(NamedTuple):
-    """Some lines of a file as rows; `linked` where an entry names another."""
+    """Some lines of a file as rows; `linked` where an entry names another.
 
-    entries: list[list[Any]]
+    `entries` are the values of `stage_memory`, those of one entry after those of another.
+    """
+
+    entries: list[Any]
     talks: list[dict[str, Any]]
     linked: bool
 
@@ -44,13 +48,14 @@ class Batch(NamedTuple):
         cls, lines: Iterable[Incoming | Talk | Said], number: int, begun: int, count: TokenEstimator
     ) -> Batch:
         """The rows of import `number`, staged at `begun`."""
-        entries: list[list[Any]] = []
+        entries: list[Any] = []
         talks: list[dict[str, Any]] = []
         linked = False
         lines = iter(lines)
         while some := list(islice(lines, _LINES_BETWEEN_TURNS)):
             read = [one for one in some if isinstance(one, Incoming)]
-            entries += _entry_rows(read, number, begun, count)
+            for values in _entry_rows(read, number, begun, count):
+                entries += values
             fixed = {"import": number, "begun": begun}
             talks += [talk_row(one, fixed) for one in some if not isinstance(one, Incoming)]
             linked = linked or any(one.superseded_by or one.derived_from for one in read)
@@ -60,10 +65,10 @@ class Batch(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """What is embedded of the entries, then of the talks."""
-        return [row[_CONTENT] for row in self.entries] + [row["content"] for row in self.talks]
+        return self.entries[_CONTENT::_WIDTH] + [row["content"] for row in self.talks]
 
     def __len__(self) -> int:
-        return len(self.entries) + len(self.talks)
+        return len(self.entries) // _WIDTH + len(self.talks)
 
 
 @dataclass(slots=True)
@@ -104,13 +109,13 @@ class Staging:
 
 
 def _stage(db: apsw.Connection, batch: Batch, vectors: Sequence[bytes | None]) -> None:
-    for row, vector in zip(batch.entries, vectors, strict=False):
-        row[_VECTOR] = vector
-    for talk, vector in zip(batch.talks, vectors[len(batch.entries) :], strict=True):
+    values, entries = batch.entries, len(batch) - len(batch.talks)
+    values[_VECTOR::_WIDTH] = vectors[:entries]
+    for talk, vector in zip(batch.talks, vectors[entries:], strict=True):
         talk["vector"] = vector
-    for start in range(0, len(batch.entries), _AT_ONCE):
-        rows = batch.entries[start : start + _AT_ONCE]
-        db.execute(_rows_at_once(len(rows)), list(chain.from_iterable(rows)))
+    for start in range(0, len(values), _AT_ONCE * _WIDTH):
+        some = values[start : start + _AT_ONCE * _WIDTH]
+        db.execute(_rows_at_once(len(some) // _WIDTH), some)
     db.executemany(SQL["stage_talk"], batch.talks)
 
 
@@ -122,15 +127,14 @@ def _rows_at_once(count: int) -> str:
 
 def _entry_rows(
     entries: Sequence[Incoming], number: int, begun: int, count: TokenEstimator
-) -> list[list[Any]]:
+) -> Iterator[tuple[Any, ...]]:
     """The values of `stage_memory` for each."""
     # Step by step, not entry by entry: what a step works with stays near the processor.
     indexed = [index_text(entry.memory.content) for entry in entries]
     digests = [content_hash(entry.memory.content, entry.place.scope) for entry in entries]
-    return [
-        [number, entry.line, begun, digest, *index, count(entry.memory.content), *_columns(entry)]
-        for entry, index, digest in zip(entries, indexed, digests, strict=True)
-    ]
+    for entry, index, digest in zip(entries, indexed, digests, strict=True):
+        yield number, entry.line, begun, digest, *index, count(entry.memory.content)
+        yield _columns(entry)
 
 
 def _columns(entry: Incoming) -> tuple[Any, ...]:
