@@ -32,7 +32,7 @@ from muniment.stores.transfer_reading import (
     read_lines,
 )
 
-_BATCH = 500
+_BATCH = 400
 _RECORDED = 1_000
 
 

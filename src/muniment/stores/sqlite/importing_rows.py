@@ -21,10 +21,11 @@ from muniment.stores.sqlite.statements import SQL
 from muniment.stores.transfer_reading import Incoming
 from muniment.stores.transfer_talks import Said, Talk, talk_row
 
-_AT_ONCE = 100
-"""Rows a statement. SQLite runs one without Python's lock, which the next batch is made under."""
+_AT_ONCE = 200
+"""Rows a statement. SQLite runs one without Python's lock, which the next batch is made under. The
+driver prepares one of more than 16,384 characters anew each time."""
 
-_LINES_BETWEEN_TURNS = 32
+_LINES_BETWEEN_TURNS = 64
 """The thread that writes needs that lock for an instant between statements. It would wait 5 ms
 for it each time, longer than a statement takes, if it were not offered in between."""
 
@@ -122,7 +123,7 @@ def _stage(db: apsw.Connection, batch: Batch, vectors: Sequence[bytes | None]) -
 @cache
 def _rows_at_once(count: int) -> str:
     head, _, row = SQL["stage_memory"].removesuffix(";").rpartition("VALUES ")
-    return f"{head}VALUES {', '.join([row] * count)}"
+    return f"{head}VALUES {','.join([row.replace(' ', '')] * count)}"
 
 
 def _entry_rows(
