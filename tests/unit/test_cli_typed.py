@@ -48,6 +48,7 @@ def refused(
             ("usage", "--period", "today", "--url", "memory://"),
             "--period: must be a UTC day, YYYY-MM-DD",
         ),
+        (("export", ".", "--url", "memory://"), "FILE: is a folder: name a new file in it"),
         (("migrate", "--partitions", "4"), "--partitions: is for PostgreSQL alone"),
         (
             ("migrate", "--url", "memory://"),

@@ -61,7 +61,11 @@ def export(
         print_json(with_store(url, lambda store: _document(store, realm, conversations)))
         return
     if file != _STANDARD and (Path(file).exists() or Path(file).is_symlink()):
-        raise BadInput("FILE: is there already; it is not overwritten")
+        raise BadInput(
+            "FILE: is a folder: name a new file in it"
+            if Path(file).is_dir()
+            else "FILE: is there already; it is not overwritten"
+        )
 
     async def work(store: AsyncStore) -> int:
         total = await store.count(realm)

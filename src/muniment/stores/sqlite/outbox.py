@@ -143,7 +143,10 @@ class Outbox:
 def warn_without_log(db: apsw.Connection) -> None:
     """Say so where a file that has a log is opened without one."""
     if db.execute(SQL["setting"], (_ANCHOR,)).fetchone() is not None or count(db):
-        _log.warning("the file has an audit log and is open without it: changes are not recorded")
+        _log.warning(
+            "the file has an audit log and is open without it: changes are not recorded unless "
+            "audit= or MUNIMENT_AUDIT_PATH names it"
+        )
 
 
 def _ids(db: apsw.Connection) -> str:
