@@ -58,7 +58,7 @@ class KeySet:
     ) -> str:
         """A token of ana's."""
         claims = {
-            "sub": "ana", "tenants": ["DEFAULT"], "role": role, "exp": int(time.time()) + 600,
+            "sub": "ana", "tenants": ["DEFAULT"], "role": role, "exp": int(time.time()) + 3600,
         }  # fmt: skip
         return jwt.encode(
             claims, key or self.keys[key_id], algorithm="RS256", headers={"kid": key_id, **headers}

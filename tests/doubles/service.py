@@ -33,7 +33,7 @@ def token(user: str = "ana", **claims: Any) -> str:
         "sub": user,
         "tenants": ["DEFAULT"],
         "role": "reader",
-        "exp": int(time.time()) + 600,
+        "exp": int(time.time()) + 3600,
         **claims,
     }
     kept = {name: value for name, value in whole.items() if value is not None}

@@ -20,7 +20,7 @@ BODY = {"messages": [{"role": "user", "content": "hello"}]}
 
 
 def _token(**claims: Any) -> str:
-    said = {"sub": "ana", "tenants": ["DEFAULT"], "exp": int(time.time()) + 600, **claims}
+    said = {"sub": "ana", "tenants": ["DEFAULT"], "exp": int(time.time()) + 3600, **claims}
     return jwt.encode(said, SECRET, algorithm="HS256")
 
 
