@@ -244,3 +244,24 @@ def test_a_key_set_that_rotates_is_followed_and_foreign_keys_cost_one_fetch(
             assert elsewhere.fetched == 0
     finally:
         elsewhere.close()
+
+
+def test_a_turn_is_answered_while_the_database_is_away_and_kept_again_when_it_is_back(
+    upstream: OpenAIServer, tmp_path: Path
+) -> None:
+    database, away = tmp_path / "memory.db", tmp_path / "away"
+    with (
+        Service.running(tmp_path, **_settings(upstream)) as service,
+        service.client(**bearer()) as client,
+    ):
+        session = client.post(CHAT, json=_said("hello")).json()["session_id"]
+        database.rename(away)
+        for asked in (_said("still here?", session_id=session), _said("and anew?")):
+            answer = client.post(CHAT, json=asked)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["memory_persisted"] is False
+        away.rename(database)
+        again = client.post(CHAT, json=_said("back?", session_id=session))
+        assert again.json()["memory_persisted"] is True
+        told = [content for role, content, _ in _messages(service, session) if role == "user"]
+        assert told == ["hello", "back?"]

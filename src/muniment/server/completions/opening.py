@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 from muniment.domain.conversation import ConversationIdentity, ConversationMessage
 from muniment.domain.identifiers import new_message_id, new_session_id
-from muniment.errors import NotFoundError
+from muniment.errors import MemoryStoreError, NotFoundError
 from muniment.ports import KeyedRequest
 from muniment.server.completions.citations import passages_for, rendered
 from muniment.server.completions.exchange import Exchange
@@ -92,7 +93,8 @@ async def _begun(exchange: Exchange, asked: Asked) -> Sequence[ConversationMessa
         raise not_found() from None
     if pairs is not None:
         return pairs
-    await _require_session(asked)
+    with contextlib.suppress(MemoryStoreError):  # the turn goes on all the same
+        await _require_session(asked)
     services = asked.services
     return await history(services.memory.conversations, exchange.identity, services.metrics)
 
