@@ -80,7 +80,7 @@ ERASURES = (
     Mutation(
         "what another source holds up stays",
         _DERIVATION,
-        "return todo",
+        "return set(sources) - kept - gone",
         "return set(sources) - gone",
         kit("sqlite", "erasure:what_was_derived_from_erased_memories_alone_goes_too"),
     ),

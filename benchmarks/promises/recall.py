@@ -71,7 +71,7 @@ RECALL = (
     Mutation(
         "nothing inside can close the fence",
         "context/rendering.py",
-        '.replace("<", "&lt;")',
+        '"<": "&lt;", ',
         "",
         unit("ranking_and_rendering", "no_content_can_close_the_fence_or_forge_a_line"),
     ),

@@ -73,8 +73,8 @@ SQLITE = (
     Mutation(
         "SQLite: the instant is asked again of the messages that the ranking names",
         _SQL,
-        "AND m.created_at <= :at;",
-        "AND :at IS NOT NULL;",
+        "AND (:said_until IS NULL OR m.created_at <= :said_until);",
+        "AND (:said_until IS NULL OR :said_until IS NOT NULL);",
         _LIED,
     ),
     Mutation(
