@@ -73,6 +73,9 @@ HOT: dict[str, dict[str, Any]] = {
     "visible_sources": {**_MINE, "ids": ["m6"], "now": 5},
     "same_content": {"audience": 14, "digest": "d"},
     "predecessor": {"audience": 14, "memory_id": "m6"},
+    "predecessors": {"audiences": [14], "names": ["m6"]},
+    "same_contents": {"audiences": [14], "names": ["d"]},
+    "visible_chain": {**_MINE, "audience": 14, "value": "m6", "now": 5},
     "conversation": _TALK,
     "recent_messages": {**_PLACE, "before": 1 << 60, "limit": 20},
     "messages_from": {**_PLACE, "after": 150, "limit": 20},
@@ -90,6 +93,8 @@ HOT: dict[str, dict[str, Any]] = {
         "superseded": False,
     },
     "covered_by_memory_id": {**_REALM, "value": "m6"},
+    "covered_chain": {**_REALM, "audience": 14, "value": "m6"},
+    "links_from": {**_REALM, "seqs": [6]},
     "tenant_totals": {},
 }  # fmt: skip
 

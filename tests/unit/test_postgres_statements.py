@@ -26,12 +26,16 @@ ONLY_SQLITE = {
     "others_staged", "clear_staged", "stale_staged",
     "others_staged_talks", "clear_staged_talks", "stale_staged_talks",
     "clear_setting", "forget_setting",
+    "delete_memory",  # PostgreSQL deletes many at once
+    "visible_by_superseded_by", "covered_by_superseded_by",  # a chain is one round trip there
 }  # fmt: skip
 ONLY_POSTGRES = {
-    "lock_audiences", "lock_audit", "lock_quota",  # SQLite has one writer
+    "lock_audiences", "lock_places", "lock_audit", "lock_quota",  # SQLite has one writer
     "end_leases", "end_requests",  # triggers do it in SQLite
     "next_tenant", "next_audited",  # row-level security shows one tenant at a time
     "add_audit", "audit_lines", "last_audit",
+    "delete_memories", "predecessors", "same_contents", "reopen_memories",  # one trip for many
+    "visible_chain", "covered_chain",
     "export_messages",  # in pages: SQLite reads on while it writes
 }  # fmt: skip
 

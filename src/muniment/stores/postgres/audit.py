@@ -37,13 +37,17 @@ async def append(db: Session, entries: Sequence[AuditEntry], *, may_wait: bool) 
     """
     await db.all("lock_audit", {})
     records, last_hash = await _end(db, may_wait=may_wait)
-    rows: list[dict[str, object]] = []
+    added: list[AuditRecord] = []
     for entry in entries:
-        record = entry.following(records, last_hash)
-        records, last_hash = record.sequence, record.hash
-        line = record.line().decode("ascii")
-        rows.append({"sequence": records, "record_id": entry.id, "hash": last_hash, "line": line})
-    await db.run_many("add_audit", rows)
+        added.append(entry.following(records, last_hash))
+        records, last_hash = added[-1].sequence, added[-1].hash
+    values = {
+        "sequences": [record.sequence for record in added],
+        "record_ids": [entry.id for entry in entries],
+        "hashes": [record.hash for record in added],
+        "lines": [record.line().decode("ascii") for record in added],
+    }
+    await db.run("add_audit", values)
 
 
 async def _end(db: Session, *, may_wait: bool) -> tuple[int, str]:

@@ -6,23 +6,15 @@ import json
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from muniment.domain.memory import MemoryType
 from muniment.domain.realm import RealmKey
 from muniment.governance.derivation import orphans
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.realms import parts_of
+from muniment.stores.postgres.removals import Place, remove_memories
 from muniment.stores.postgres.session import Session
-from muniment.stores.postgres.writes import remove_memory
 from muniment.stores.rows import dumps
-
-
-class Place(NamedTuple):
-    """Where a row was."""
-
-    audience: int
-    memory_id: str
 
 
 @dataclass(slots=True)
@@ -58,19 +50,20 @@ class Cascade:
         values = {"left": sorted(self.left), "fallen": sorted(self.fallen)}
         for seq, name in await db.all("lost_links", {**parts_of(self.realm), **values}):
             lost.setdefault(seq, set()).add(name)
-        for seq, names in lost.items():
-            row = await db.one("derived_from", {"seq": seq})
-            before: list[str] = [] if row is None else json.loads(row[0])
-            kept = tuple(name for name in before if name not in names)
-            await db.run("set_derived_from", {"seq": seq, "ids": dumps(kept)})
+        before = await db.all("derived_from", {"seqs": sorted(lost)}) if lost else []
+        kept = {
+            seq: dumps(tuple(name for name in json.loads(ids) if name not in lost[seq]))
+            for seq, ids in before
+        }
+        if kept:
+            await db.run("set_derived_from", {"seqs": list(kept), "ids": list(kept.values())})
         await db.run("forget_source_session", parts_of(self.realm))
 
     async def fell(self, change: Change) -> list[Place]:
         """Delete what falls: its audiences and ids."""
         found = await change.db.all("places", {"seqs": sorted(self.fallen)})
         places = [Place(*row) for row in found]
-        for place in places:
-            await remove_memory(change, place.audience, place.memory_id)
+        await remove_memories(change, places)
         return places
 
 
@@ -79,14 +72,8 @@ async def _reached(
 ) -> set[int]:
     """Rows that lose a source, directly or through others; `cut` fall anyhow."""
     direct = {row[0] for row in await db.all("derived_outside", parts_of(realm))}
-    reached = (set(said) | direct) - cut
-    fresh = reached | cut
-    while fresh:
-        found = await db.all("links_from", {"seqs": sorted(fresh)})
-        fresh = {row[0] for row in found} - reached - cut
-        fresh -= await _covered(db, realm, fresh)
-        reached |= fresh
-    return reached
+    given = {**parts_of(realm), "seqs": sorted({*said, *direct, *cut})}
+    return {row[0] for row in await db.all("links_from", given)} - cut
 
 
 async def _covered(db: Session, realm: RealmKey, seqs: Iterable[int]) -> set[int]:

@@ -22,8 +22,9 @@ from muniment.stores.postgres.derivations import covered_by, either, seen_by
 from muniment.stores.postgres.exporting import write_export
 from muniment.stores.postgres.importing import import_stream
 from muniment.stores.postgres.realms import by_coverage, chain, parts_of
+from muniment.stores.postgres.removals import Place, remove_memories
 from muniment.stores.postgres.session import Session
-from muniment.stores.postgres.writes import remove_memory, write_memory, write_replacement
+from muniment.stores.postgres.writes import write_memory, write_replacement
 from muniment.stores.rows import askable, memory_of, micros
 from muniment.stores.transfer import ImportResult, Intake
 
@@ -105,16 +106,17 @@ class PostgresEntries(Entries):
         async def job(change: Change) -> int:
             gone = 0
             for entry_id in ids:
-                for audience, memory in await _entries(change.db, realm, entry_id):
-                    await remove_memory(change, audience, memory.memory_id)
-                    gone += 1
+                found = await _entries(change.db, realm, entry_id)
+                places = [Place(audience, memory.memory_id) for audience, memory in found]
+                await remove_memories(change, places)
+                gone += len(places)
             return gone
 
         return await self._core.change(realm.tenant, job, may_wait=True)
 
     async def _chain(self, realm: RealmKey, entry_id: str) -> tuple[Memory, ...]:
-        find = by_coverage(realm)
-        return await self._core.read(realm.tenant, lambda db: chain(db, find, entry_id))
+        sight = by_coverage(realm)
+        return await self._core.read(realm.tenant, lambda db: chain(db, sight, entry_id))
 
     async def _page(self, realm: RealmKey, after: int) -> Sequence[tuple[int, Memory]]:
         return await self._core.read(realm.tenant, lambda db: _entries_after(db, realm, after))

@@ -9,11 +9,11 @@ from muniment.domain.realm import RealmKey
 from muniment.governance import events
 from muniment.stores.erasure import Erased, Removed
 from muniment.stores.postgres.audiences import digest_of_parts
-from muniment.stores.postgres.cascade import Cascade, Place
+from muniment.stores.postgres.cascade import Cascade
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.realms import parts_of
+from muniment.stores.postgres.removals import Place, Removal
 from muniment.stores.postgres.session import Row
-from muniment.stores.postgres.writes import remove_memory
 from muniment.stores.rows import micros
 
 
@@ -60,8 +60,8 @@ async def erase(
     touched = frozenset(row[0] for row in (*entries, *derived, *messages, *talks))
     await _leave(change, touched)
     erased = Erased.of(
-        entries=[place.memory_id for place in entries],
-        derived=[place.memory_id for place in derived],
+        entries=[place.name for place in entries],
+        derived=[place.name for place in derived],
         sessions=[row[2] for row in talks],
         messages=[row[1] for row in messages],
         working_states=states,
@@ -77,7 +77,7 @@ async def sweep(change: Change, realm: RealmKey) -> tuple[int, frozenset[int]]:
     touched = frozenset(place.audience for place in gone)
     if gone:
         await _leave(change, touched)
-        change.record_ids(events.MEMORIES_SWEPT, realm, [place.memory_id for place in gone])
+        change.record_ids(events.MEMORIES_SWEPT, realm, [place.name for place in gone])
     return len(gone), touched
 
 
@@ -96,10 +96,19 @@ async def _leave(change: Change, audiences: frozenset[int]) -> None:
 
 
 async def _hand_back(change: Change, realm: RealmKey) -> list[Place]:
-    """Delete the replacements of what stays, one by one; the places of those deleted."""
-    gone: list[Place] = []
-    while rows := await change.db.all("replacements_in_realm", parts_of(realm)):
-        for place in dict.fromkeys(Place(*row) for row in rows):
-            await remove_memory(change, place.audience, place.memory_id)
-            gone.append(place)
-    return gone
+    """Delete what replaces rows that stay, and what replaces those: where these were.
+
+    Each is taken from its succession once a row that stays is before it, and not otherwise.
+    """
+    rows = await change.db.all("replacements_in_realm", parts_of(realm))
+    kept = {Place(audience, name) for audience, _, name in rows if name is not None}
+    places = list(dict.fromkeys(Place(audience, name) for audience, name, _ in rows))
+    if not places:
+        return []
+    removal = await Removal.of(change, places)
+    current = list(dict.fromkeys(Place(row[0], row[1]) for row in rows if row[2] is not None))
+    while current:
+        changed = [pair for pair in map(removal.delete, current) if pair is not None]
+        current = list(dict.fromkeys(follower for place, follower in changed if place in kept))
+    await removal.write()
+    return places

@@ -16,8 +16,9 @@ from muniment.stores.postgres.asks import hydrate, standing
 from muniment.stores.postgres.audiences import seen, touch
 from muniment.stores.postgres.change import Change
 from muniment.stores.postgres.core import Core
+from muniment.stores.postgres.removals import Place, remove_memories
 from muniment.stores.postgres.session import Session
-from muniment.stores.postgres.writes import remove_memory, write_fact, write_memory
+from muniment.stores.postgres.writes import write_fact, write_memory
 from muniment.stores.rows import memory_of, micros
 
 
@@ -74,7 +75,7 @@ class PostgresMemories(Memories):
                 return False
             # Narrow to wide, those that have expired last.
             audience = min(places, key=lambda row: (row[2], ask.keys.index(row[1])))[0]
-            await remove_memory(change, audience, memory_id)
+            await remove_memories(change, [Place(audience, memory_id)])
             return True
 
         return await self._core.change(ask.owner.tenant_id, job, may_wait=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from muniment.domain.memory import Memory
 from muniment.domain.realm import RealmKey
@@ -12,47 +13,34 @@ from muniment.stores.postgres.session import Row, Session
 from muniment.stores.rows import askable, memory_of
 from muniment.stores.supersession import chronological
 
-Find = Callable[[Session, str, str], Awaitable[list[Row]]]
+
+class Sight(NamedTuple):
+    """Which rows are found, and the values that their statements take."""
+
+    kind: str
+    values: Mapping[str, Any]
 
 
-def by_visibility(keys: tuple[str, ...], now: int) -> Find:
-    """Rows that a caller with these audiences sees: by id, or by what superseded them."""
-    values = {**seen(keys), "now": now}
-
-    async def find(session: Session, column: str, value: str) -> list[Row]:
-        return await session.all(f"visible_by_{column}", {**values, "value": value})
-
-    return find
+def by_visibility(keys: tuple[str, ...], now: int) -> Sight:
+    """Rows that a caller with these audiences sees."""
+    return Sight("visible", {**seen(keys), "now": now})
 
 
-def by_coverage(realm: RealmKey) -> Find:
+def by_coverage(realm: RealmKey) -> Sight:
     """Rows that belong to a realm."""
-
-    async def find(session: Session, column: str, value: str) -> list[Row]:
-        return await session.all(f"covered_by_{column}", {**parts_of(realm), "value": value})
-
-    return find
+    return Sight("covered", parts_of(realm))
 
 
-async def chain(session: Session, find: Find, memory_id: str) -> tuple[Memory, ...]:
+async def chain(session: Session, sight: Sight, memory_id: str) -> tuple[Memory, ...]:
     """The supersessions around one memory, oldest first; empty where it is not found."""
-    start = sorted(await find(session, "memory_id", askable(memory_id)), key=_width)
-    if not start:
+    kind = sight.kind
+    values = {**sight.values, "value": askable(memory_id)}
+    found = await session.all(f"{kind}_by_memory_id", values)
+    if not found:
         return ()
-    audience = start[0][0]
-    members = {memory_id: memory_of(start[0][1:])}
-    todo = [memory_id]
-    while todo:
-        current = members[todo.pop()]
-        rows = await find(session, "superseded_by", current.memory_id)
-        if current.superseded_by is not None:
-            rows += await find(session, "memory_id", current.superseded_by)
-        for row in rows:
-            memory = memory_of(row[1:])
-            if row[0] == audience and memory.memory_id not in members:
-                members[memory.memory_id] = memory
-                todo.append(memory.memory_id)
-    return chronological(memory_id, members.values())
+    audience = min(found, key=_width)[0]
+    rows = await session.all(f"{kind}_chain", {**values, "audience": audience})
+    return chronological(memory_id, map(memory_of, rows))
 
 
 def _width(row: Row) -> int:

@@ -124,12 +124,12 @@ class PostgresStore(Store):
         An owner asks by visibility, a Scope by coverage; empty where neither finds it.
         """
         if isinstance(place, MemoryOwner):
-            find = realms.by_visibility(audiences(place), micros(self._core.clock()))
+            sight = realms.by_visibility(audiences(place), micros(self._core.clock()))
             tenant = place.tenant_id
         else:
             realm = realm_key(place)
-            find, tenant = realms.by_coverage(realm), realm.tenant
-        return await self._core.read(tenant, lambda session: realms.chain(session, find, memory_id))
+            sight, tenant = realms.by_coverage(realm), realm.tenant
+        return await self._core.read(tenant, lambda db: realms.chain(db, sight, memory_id))
 
     async def _count(self, realm: RealmKey) -> int:
         return await self._core.read(realm.tenant, lambda session: realms.count(session, realm))

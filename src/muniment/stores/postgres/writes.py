@@ -22,11 +22,9 @@ from muniment.stores.rows import memory_of
 from muniment.stores.supersession import (
     closed_for_known,
     gives_way,
-    handed_back,
     is_live,
     needs_predecessor,
     replaced,
-    said_elsewhere,
     succession,
     twin_of,
 )
@@ -63,25 +61,6 @@ async def write_memory(
         await change.db.run("count_removals", {"audiences": [audience]})
     await derivation.link()
     return memory
-
-
-async def remove_memory(change: Change, audience: int, memory_id: str) -> None:
-    """Delete a row; what it had replaced is current again, unless the same is live elsewhere."""
-    db, now = change.db, change.now
-    row = await db.one("delete_memory", {"audience": audience, "memory_id": memory_id})
-    version = await db.one("count_removals", {"audiences": [audience]})
-    if row is None or version is None:  # another transaction was first
-        return
-    deleted, was_fact = memory_of(row[1:]), row[0] is not None
-    change.record_memory(events.MEMORY_DELETED, deleted)
-    prior = await _predecessor(db, audience, deleted)
-    if prior is None or said_elsewhere(prior, await _same_content(db, audience, prior), now):
-        return
-    reopened = handed_back(prior, deleted)
-    fact = was_fact and is_live(reopened, now)
-    fact_key = digest(reopened) if fact else None
-    await _replace(db, audience, version[0], reopened, fact_key=fact_key)
-    change.record_memory(events.MEMORY_REOPENED, reopened)
 
 
 async def write_fact(

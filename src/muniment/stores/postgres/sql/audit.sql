@@ -7,7 +7,9 @@ ORDER BY sequence DESC LIMIT 1;
 
 -- name: add_audit
 INSERT INTO audit (tenant_id, sequence, record_id, hash, line)
-VALUES (%(tenant)s, %(sequence)s, %(record_id)s, %(hash)s, %(line)s);
+SELECT %(tenant)s, sequence, record_id, hash, line
+FROM unnest(%(sequences)s::bigint[], %(record_ids)s::text[], %(hashes)s::text[],
+    %(lines)s::text[]) AS given (sequence, record_id, hash, line);
 
 -- name: audit_lines
 SELECT sequence, line FROM audit

@@ -68,8 +68,19 @@ WHERE {covered} AND NOT (
         OR other.realm_session IS NOT DISTINCT FROM %(session)s::text));
 
 -- name: links_from
-SELECT derived FROM derivation
-WHERE tenant_id = %(tenant)s AND source = ANY(%(seqs)s::bigint[]);
+WITH RECURSIVE reached (seq) AS (
+    SELECT seq FROM unnest(%(seqs)s::bigint[]) AS given (seq)
+    UNION
+    SELECT beside.seq FROM reached r CROSS JOIN LATERAL (
+        SELECT d.derived FROM derivation d
+        WHERE d.tenant_id = %(tenant)s AND d.source = r.seq OFFSET 0
+    ) link CROSS JOIN LATERAL (
+        SELECT m.seq FROM memory m
+        WHERE m.tenant_id = %(tenant)s AND m.seq = link.derived AND ({covered}) IS NOT TRUE
+        OFFSET 0 -- looked up by its key for each link: no table is read once a level
+    ) beside
+)
+SELECT seq FROM reached;
 
 -- name: links_to
 SELECT derived, source FROM derivation
@@ -94,11 +105,14 @@ WHERE d.tenant_id = %(tenant)s AND d.derived = ANY(%(left)s::bigint[])
     AND (m.seq = ANY(%(fallen)s::bigint[]) OR ({covered}));
 
 -- name: derived_from
-SELECT derived_from FROM memory WHERE tenant_id = %(tenant)s AND seq = %(seq)s;
+SELECT seq, derived_from FROM memory
+WHERE tenant_id = %(tenant)s AND seq = ANY(%(seqs)s::bigint[]);
 
 -- name: set_derived_from
-UPDATE memory SET derived_from = %(ids)s WHERE tenant_id = %(tenant)s AND seq = %(seq)s;
+UPDATE memory m SET derived_from = left_over.ids
+FROM unnest(%(seqs)s::bigint[], %(ids)s::text[]) AS left_over (seq, ids)
+WHERE m.tenant_id = %(tenant)s AND m.seq = left_over.seq;
 
 -- name: places
 SELECT audience, memory_id FROM memory
-WHERE tenant_id = %(tenant)s AND seq = ANY(%(seqs)s::bigint[]);
+WHERE tenant_id = %(tenant)s AND seq = ANY(%(seqs)s::bigint[]) ORDER BY seq;

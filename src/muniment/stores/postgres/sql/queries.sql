@@ -13,7 +13,7 @@ RETURNING id, version;
 -- name: count_removals
 UPDATE audience SET version = version + 1, removals = removals + 1
 WHERE tenant_id = %(tenant)s AND id = ANY(%(audiences)s::bigint[])
-RETURNING version;
+RETURNING id, version;
 
 -- name: memory_changed
 SELECT seq, memory_type, updated_at, valid_from, invalid_at, expires_at, trust, importance,
@@ -236,29 +236,69 @@ JOIN memory m ON m.tenant_id = a.tenant_id AND m.audience = a.id
 WHERE {visible} AND m.memory_id = %(value)s
     AND (m.expires_at IS NULL OR m.expires_at > %(now)s);
 
--- name: visible_by_superseded_by
-SELECT m.audience, {m.memory} FROM audience a
-JOIN memory m ON m.tenant_id = a.tenant_id AND m.audience = a.id
-WHERE {visible} AND m.superseded_by = %(value)s
-    AND (m.expires_at IS NULL OR m.expires_at > %(now)s);
+-- name: visible_chain
+WITH RECURSIVE found (tenant_id, seq, memory_id, superseded_by) AS (
+    SELECT m.tenant_id, m.seq, m.memory_id, m.superseded_by FROM audience a
+    JOIN memory m ON m.tenant_id = a.tenant_id AND m.audience = a.id
+    WHERE {visible} AND a.id = %(audience)s AND m.memory_id = %(value)s
+        AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
+    UNION
+    SELECT beside.tenant_id, beside.seq, beside.memory_id, beside.superseded_by
+    FROM found f CROSS JOIN LATERAL (
+        SELECT m.tenant_id, m.seq, m.memory_id, m.superseded_by FROM memory m
+        WHERE m.tenant_id = f.tenant_id AND m.audience = %(audience)s
+            AND m.superseded_by = f.memory_id
+            AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
+        UNION ALL
+        SELECT m.tenant_id, m.seq, m.memory_id, m.superseded_by FROM memory m
+        WHERE m.tenant_id = f.tenant_id AND m.audience = %(audience)s
+            AND m.memory_id = f.superseded_by
+            AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
+    ) beside
+)
+SELECT {m.memory} FROM found f JOIN memory m ON m.tenant_id = f.tenant_id AND m.seq = f.seq;
 
 -- name: covered_by_memory_id
 SELECT m.audience, {m.memory} FROM memory m WHERE {covered} AND m.memory_id = %(value)s;
 
--- name: covered_by_superseded_by
-SELECT m.audience, {m.memory} FROM memory m WHERE {covered} AND m.superseded_by = %(value)s;
+-- name: covered_chain
+WITH RECURSIVE found (seq, memory_id, superseded_by) AS (
+    SELECT m.seq, m.memory_id, m.superseded_by FROM memory m
+    WHERE {covered} AND m.audience = %(audience)s AND m.memory_id = %(value)s
+    UNION
+    SELECT beside.seq, beside.memory_id, beside.superseded_by
+    FROM found f CROSS JOIN LATERAL (
+        SELECT m.seq, m.memory_id, m.superseded_by FROM memory m
+        WHERE {covered} AND m.audience = %(audience)s AND m.superseded_by = f.memory_id
+        UNION ALL
+        SELECT m.seq, m.memory_id, m.superseded_by FROM memory m
+        WHERE {covered} AND m.audience = %(audience)s AND m.memory_id = f.superseded_by
+    ) beside
+)
+SELECT {m.memory} FROM found f JOIN memory m ON m.tenant_id = %(tenant)s AND m.seq = f.seq;
 
 -- name: count_covered
 SELECT count(*) FROM memory m WHERE {covered};
 
 -- name: replacements_in_realm
-SELECT m.audience, m.memory_id FROM memory m
-JOIN memory kept ON kept.tenant_id = m.tenant_id AND kept.audience = m.audience
-    AND kept.superseded_by = m.memory_id
-WHERE {covered} AND NOT (
-    (%(subject)s::text IS NULL OR kept.user_id IS NOT DISTINCT FROM %(subject)s::text)
-    AND (%(agent)s::text IS NULL OR kept.agent_id IS NOT DISTINCT FROM %(agent)s::text)
-    AND (%(session)s::text IS NULL OR kept.realm_session IS NOT DISTINCT FROM %(session)s::text));
+WITH RECURSIVE replacement (audience, memory_id, superseded_by, kept) AS (
+    SELECT m.audience, m.memory_id, m.superseded_by, kept.memory_id FROM memory m
+    JOIN memory kept ON kept.tenant_id = m.tenant_id AND kept.audience = m.audience
+        AND kept.superseded_by = m.memory_id
+    WHERE {covered} AND NOT (
+        (%(subject)s::text IS NULL OR kept.user_id IS NOT DISTINCT FROM %(subject)s::text)
+        AND (%(agent)s::text IS NULL OR kept.agent_id IS NOT DISTINCT FROM %(agent)s::text)
+        AND (%(session)s::text IS NULL
+            OR kept.realm_session IS NOT DISTINCT FROM %(session)s::text))
+    UNION
+    SELECT r.audience, following.memory_id, following.superseded_by, NULL
+    FROM replacement r CROSS JOIN LATERAL (
+        SELECT m.memory_id, m.superseded_by FROM memory m
+        WHERE {covered} AND m.audience = r.audience AND m.memory_id = r.superseded_by
+        OFFSET 0 -- looked up by its key: no table is read once a level
+    ) following
+)
+SELECT audience, memory_id, kept FROM replacement;
 
 -- name: erase_memories
 DELETE FROM memory m WHERE {covered} RETURNING m.audience, m.memory_id;
@@ -282,6 +322,10 @@ RETURNING owner;
 SELECT id FROM audience WHERE tenant_id = %(tenant)s AND id IN (
     SELECT m.audience FROM memory m WHERE {covered}
     UNION SELECT c.audience FROM conversation c WHERE {talks})
+ORDER BY id FOR UPDATE;
+
+-- name: lock_places
+SELECT id FROM audience WHERE tenant_id = %(tenant)s AND id = ANY(%(audiences)s::bigint[])
 ORDER BY id FOR UPDATE;
 
 -- name: forget_audiences
@@ -327,10 +371,32 @@ UPDATE memory SET valid_from = %(valid_from)s, invalid_at = %(invalid_at)s,
     changed = %(changed)s
 WHERE tenant_id = %(tenant)s AND audience = %(audience)s AND memory_id = %(memory_id)s;
 
--- name: delete_memory
-DELETE FROM memory
-WHERE tenant_id = %(tenant)s AND audience = %(audience)s AND memory_id = %(memory_id)s
-RETURNING fact_key, {memory};
+-- name: delete_memories
+DELETE FROM memory m USING unnest(%(audiences)s::bigint[], %(names)s::text[])
+    AS gone (audience, memory_id)
+WHERE m.tenant_id = %(tenant)s AND m.audience = gone.audience AND m.memory_id = gone.memory_id
+RETURNING m.audience, m.seq, m.fact_key IS NOT NULL, {m.memory};
+
+-- name: predecessors
+SELECT m.audience, m.seq, m.fact_key IS NOT NULL, {m.memory}
+FROM unnest(%(audiences)s::bigint[], %(names)s::text[]) AS gone (audience, memory_id)
+JOIN memory m ON m.tenant_id = %(tenant)s AND m.audience = gone.audience
+    AND m.superseded_by = gone.memory_id;
+
+-- name: same_contents
+SELECT m.audience, m.seq, m.fact_key IS NOT NULL, {m.memory}
+FROM unnest(%(audiences)s::bigint[], %(names)s::text[]) AS held (audience, digest)
+JOIN memory m ON m.tenant_id = %(tenant)s AND m.audience = held.audience
+    AND m.digest = held.digest;
+
+-- name: reopen_memories
+UPDATE memory m SET invalid_at = again.invalid_at, superseded_by = again.superseded_by,
+    fact_key = again.fact_key, changed = again.changed
+FROM unnest(%(audiences)s::bigint[], %(names)s::text[], %(invalid_at)s::bigint[],
+    %(superseded_by)s::text[], %(fact_keys)s::text[], %(changed)s::bigint[])
+    AS again (audience, memory_id, invalid_at, superseded_by, fact_key, changed)
+WHERE m.tenant_id = %(tenant)s AND m.audience = again.audience
+    AND m.memory_id = again.memory_id;
 
 -- name: set_vector
 UPDATE memory SET vector = %(vector)s, changed = %(changed)s
