@@ -179,6 +179,13 @@ def test_a_file_that_is_not_there_after_a_fork_is_named_and_used_once_it_is_back
     assert store.count(ANN) == 2
 
 
+def test_a_store_is_read_and_written_after_a_fork_that_left_it_alone(store: SQLiteStore) -> None:
+    for number in range(2):
+        store.add(ANN, f"entry {number}")
+        assert Child(lambda: None).ended_well()
+        assert store.count(ANN) == number + 2  # with the one before
+
+
 class _Embedder:
     async def __call__(self, text: str) -> Sequence[float]:
         await asyncio.sleep(0)

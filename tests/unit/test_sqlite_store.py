@@ -245,7 +245,7 @@ _HOT: dict[str, Sequence[object] | dict[str, object]] = {
     "messages_from": (1, 0, 1),
     "message_seqs": ("t", "u", "s", "[]"),
     "hydrate_memories": dict.fromkeys(("seqs", "keys", "now", "at", "any_time", "trust"), 0),
-    "hydrate_messages": dict.fromkeys(("seqs", "keys", "session", "at"), 0),
+    "hydrate_messages": dict.fromkeys(("seqs", "keys", "session", "said_until"), 0),
     "list_memories": dict.fromkeys(("keys", "now", "at", "any_time", "types", "trust", "limit"), 0),
     "list_conversations": dict.fromkeys(
         ("tenant", "user", "kind", "messages", "conversations", "activity", "id", "limit"), 0

@@ -179,10 +179,15 @@ class Engine:
         """Close the file before a fork, once what is under way is done."""
         self._held.enter_context(self._ending)
         self._held.enter_context(self._lock)
-        for each in (self._writer, self._readers):
-            if each is not None:
-                self._held.callback(each.go_on)
-                each.rest()
+        if self._writer is not None:
+            self._held.callback(self._writer.go_on)
+            place = self._place
+            if place is not None:  # before it is closed, since somebody may begin to read
+                self._place = place.at_rest()
+            if not self._writer.rest():
+                self._place = place
+        self._held.callback(self._readers.go_on)
+        self._readers.rest()
 
     def go_on(self) -> None:
         """Go on after a fork; the file is opened again when it is needed."""

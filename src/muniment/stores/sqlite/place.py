@@ -7,7 +7,7 @@ it is told to store then is gone once they are closed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muniment.errors import MemoryStoreError
 
@@ -25,22 +25,27 @@ _JOURNAL_GONE = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file and its journals as they were when it was opened."""
+    """A file and its journals as they were when it was opened; None at rest, when nobody here has
+    it open and whatever journals there are will do."""
 
     path: str
     file: Identity
-    journals: tuple[Identity, Identity]
+    journals: tuple[Identity, Identity] | None
 
     @classmethod
     def of(cls, path: str) -> Place:
         """The file as it is now, once a connection has read from it."""
         return cls(path, _identity(path), _journals(path))
 
+    def at_rest(self) -> Place:
+        """The same file, closed until it is needed."""
+        return replace(self, journals=None)
+
     def keeps_its_journals(self) -> bool:
         """False where a journal is another, or none; MemoryStoreError where the file itself is."""
         if _identity(self.path) != self.file:
             raise MemoryStoreError(_GONE)
-        return _journals(self.path) == self.journals
+        return self.journals is None or _journals(self.path) == self.journals
 
     def require(self) -> None:
         """MemoryStoreError where the file is not the one that is open, or a journal is not."""

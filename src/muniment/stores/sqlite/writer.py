@@ -84,19 +84,22 @@ class Writer:
             self._summoned.release()
             self._thread.join()
 
-    def rest(self) -> None:
+    def rest(self) -> bool:
         """Wait until nobody writes, hold everybody up, and close a connection that can be
-        opened again. Does nothing where the writer is closed, or for whoever writes just now.
+        opened again: True where it is closed. Does nothing where the writer is closed, or for
+        whoever writes just now.
         """
         if self._closed or self._leading == threading.get_ident():
-            return
+            return False
         call = Rest()
         self._enter(call)
         self._resting = call
         while self._leader is not call:
             call.wait()
-        if self._current is not None:
-            self._connection.close()
+        if self._current is None:
+            return False
+        self._connection.close()
+        return True
 
     def go_on(self) -> None:
         """Let those go on who were held up by `rest`."""
