@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, AsyncCursor
 
+from muniment.stores.postgres.pipeline import in_one_message
 from muniment.stores.postgres.statements import SQL
 
 Answer = TypeVar("Answer")
@@ -51,7 +52,7 @@ class Session:
         if self._opening is None and len(asked) == 1:
             cursors = [await self._execute(asked[0])]
         else:
-            async with self._connection.pipeline():
+            async with in_one_message(self._connection):
                 if self._opening is not None:
                     await self._connection.execute(*self._opening)
                 cursors = [await self._execute(each) for each in asked]
