@@ -36,6 +36,9 @@ _FILL = f"""
         'a text of usual length that says what somebody likes', '{{}}', 0.5, n, n, '[]', '[]',
         '[]', md5(n::text), 0, ''::bytea, 0, 8, 18
     FROM (SELECT n, n % {TENANTS} + 1 AS t FROM generate_series(1, {ROWS}) n) rows;
+    INSERT INTO derivation (tenant_id, derived, source)
+    SELECT 'tenant-' || (n % {TENANTS} + 1), n + {TENANTS}, n
+    FROM generate_series(1, {ROWS} - {TENANTS}) n;
     INSERT INTO conversation (tenant_id, audience, id, user_id, session_id, kind, created_at)
     SELECT 'tenant-' || t, t * 2 + 1, s, 'ana', 's' || s, 'chat', s
     FROM generate_series(1, {TENANTS}) t, generate_series(1, 20) s;
@@ -47,7 +50,7 @@ _FILL = f"""
     INSERT INTO working (tenant_id, owner, user_id, session_id, state, expires_at)
     SELECT 'tenant-' || t, sha256(n::text::bytea), 'ana', 's1', '{{}}', 1000000 + n
     FROM generate_series(1, {TENANTS}) t, generate_series(1, 100) n;
-    ANALYZE audience, memory, conversation, message, working;
+    ANALYZE audience, memory, derivation, conversation, message, working;
 """
 _INSTANTS = {"now": 5, "at": 5, "any_time": False, "trust": 0}
 _REALM = {"subject": "ana", "agent": None, "session": None}
