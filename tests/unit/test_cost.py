@@ -17,8 +17,9 @@ from muniment.domain.realm import RealmKey
 from muniment.domain.scope import MemoryScope
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.evidence.eligibility import Filters
-from muniment.evidence.gathering import MOST_CANDIDATES, gather
+from muniment.evidence.gathering import gather
 from muniment.evidence.query import analyze
+from muniment.evidence.shortlist import MOST_CANDIDATES
 from muniment.lexical.indexing import index_text
 from muniment.stores.sqlite import AsyncSQLiteStore, engine
 from muniment.stores.sqlite.migrate import migrate

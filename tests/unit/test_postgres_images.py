@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from muniment.stores.postgres.kept import BYTES_AN_IMAGE, Image, Kept
 
 from muniment.errors import MemoryStoreError
 from muniment.stores.postgres import PostgresStore, images
-from muniment.stores.postgres.kept import BYTES_AN_IMAGE, Image, Kept
 from muniment.stores.postgres.session import Row, Session
 from muniment.testing import Kit
 from muniment.testing.kit import person

@@ -96,7 +96,13 @@ def of_any_row(name: str) -> bool:
 
 def _stacked(rows: Rows) -> Block:
     names, values = zip(*rows, strict=True)
-    return tuple(chain.from_iterable(names)), np.vstack(values)
+    every = tuple(chain.from_iterable(names))
+    table = np.empty((len(every), values[0].shape[-1]))
+    first = 0
+    for own, some in zip(names, values, strict=True):
+        table[first : first + len(own)] = some
+        first += len(own)
+    return every, table
 
 
 def _of_words(view: View, question: Question, wanted: Values) -> Rows:

@@ -87,7 +87,7 @@ def score(
     question = analyze(question) if isinstance(question, str) else question
     if isinstance(weights, Weights):
         question = replace(question, kinds=(), times=())
-    found = gather(corpora, question, embedding=embedding, filters=filters)
+    found = gather(corpora, question, embedding=embedding, filters=filters, around=weights.around)
     if not len(found):
         return []
     most = _Most(limit, reach)

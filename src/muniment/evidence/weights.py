@@ -22,6 +22,11 @@ class Weights:
     answer: float = 1.5
     time: float = 1.5
 
+    @property
+    def around(self) -> bool:
+        """Whether the messages beside a row count for it."""
+        return bool(self.coverage or self.answer)
+
     def by_lane(self) -> dict[str, float]:
         """The weights by lane name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -45,6 +50,11 @@ class Learned:
     """
 
     without: frozenset[str] = frozenset()
+
+    @property
+    def around(self) -> bool:
+        """The messages beside a row count for it."""
+        return True
 
 
 LEARNED = Learned()

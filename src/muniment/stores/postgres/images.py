@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from muniment.domain.visibility import is_message_audience
 from muniment.evidence.corpus import MESSAGE, Columns, Corpus
+from muniment.stores.kept import Kept
 from muniment.stores.postgres.audiences import Audience
-from muniment.stores.postgres.kept import Image, Kept, computed, seconds
+from muniment.stores.postgres.image import Image, computed, seconds
 from muniment.stores.postgres.realm_images import RealmImages, memory_columns
 from muniment.stores.postgres.session import Row, Session
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from muniment.domain.realm import RealmKey
 from muniment.evidence.corpus import Columns, Corpus
-from muniment.stores.postgres.kept import Image, Kept, computed, seconds
+from muniment.stores.kept import Kept
+from muniment.stores.postgres.image import Image, computed, seconds
 from muniment.stores.postgres.realms import parts_of
 from muniment.stores.postgres.session import Row, Session
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,8 +13,9 @@ import apsw
 from muniment.domain.visibility import is_message_audience
 from muniment.evidence.corpus import MESSAGE, Corpus, CorpusRow
 from muniment.lexical.indexing import IndexedText
+from muniment.stores.kept import BYTES_AN_IMAGE, Kept
 from muniment.stores.rows import Row
-from muniment.stores.sqlite.realm_images import BYTES_A_ROW, RealmImages, memory_corpus_row
+from muniment.stores.sqlite.realm_images import RealmImages, memory_corpus_row
 from muniment.stores.sqlite.statements import SQL
 
 _MICROS = 1_000_000
@@ -31,6 +31,11 @@ class Image:
     version: int = -1
     removals: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return self.corpus.nbytes + BYTES_AN_IMAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,7 @@ class Images:
     """The images of a file, least recently used first out when over the budget (bytes)."""
 
     def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:
-        self._budget = budget_bytes
-        self._images: OrderedDict[int, Image] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Kept[int, Image] = Kept(Image, budget_bytes)
         self.realms = RealmImages(budget_bytes)
 
     @contextmanager
@@ -69,41 +72,25 @@ class Images:
         self, connection: apsw.Connection, audiences: Sequence[Audience]
     ) -> Iterator[list[Corpus]]:
         """The corpora of `audiences`, locked, and no older than the connection's snapshot."""
-        held = [(audience, self._image(audience.id)) for audience in audiences]
+        held = [(audience, self._kept.image(audience.id)) for audience in audiences]
         with ExitStack() as locks:
             for _, image in sorted(held, key=lambda pair: pair[0].id):
                 locks.enter_context(image.lock)
             for audience, image in held:
                 if image.version < audience.version:
                     _refresh(connection, audience, image)
+                    self._kept.fit(audience.id)
             yield [image.corpus for _, image in held]
-        self._evict()
 
     def drop(self) -> None:
         """Forget every image."""
-        with self._lock:
-            self._images.clear()
+        self._kept.drop()
         self.realms.drop()
 
     def forget(self, tenant: str, audience_ids: Iterable[int]) -> None:
         """Forget a tenant's images that hold these audiences: what was erased stays in none."""
-        with self._lock:
-            for audience_id in audience_ids:
-                self._images.pop(audience_id, None)
+        self._kept.forget(audience_ids)
         self.realms.forget(tenant)
-
-    def _image(self, audience_id: int) -> Image:
-        with self._lock:
-            image = self._images.setdefault(audience_id, Image())
-            self._images.move_to_end(audience_id)
-            return image
-
-    def _evict(self) -> None:
-        with self._lock:
-            size = sum(len(image.corpus) for image in self._images.values()) * BYTES_A_ROW
-            while size > self._budget and len(self._images) > 1:
-                _, image = self._images.popitem(last=False)
-                size -= len(image.corpus) * BYTES_A_ROW
 
 
 def _refresh(connection: apsw.Connection, audience: Audience, image: Image) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,10 +14,10 @@ import apsw
 from muniment.domain.realm import RealmKey
 from muniment.evidence.corpus import Corpus, CorpusRow
 from muniment.lexical.indexing import IndexedText
+from muniment.stores.kept import BYTES_AN_IMAGE, Kept
 from muniment.stores.rows import Row
 from muniment.stores.sqlite.statements import covered
 
-BYTES_A_ROW = 2_048  # 384 floats and a short text's terms, about
 _MICROS = 1_000_000
 _NEVER = -1
 
@@ -41,6 +40,11 @@ class _Image:
     stamp: Row | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return self.corpus.nbytes + BYTES_AN_IMAGE
+
 
 class RealmImages:
     """The images of a file's realms, least recently used first out when over the budget (bytes).
@@ -50,49 +54,32 @@ class RealmImages:
     """
 
     def __init__(self, budget_bytes: int) -> None:
-        self._budget = budget_bytes
-        self._images: OrderedDict[RealmKey, _Image] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: Kept[RealmKey, _Image] = Kept(_Image, budget_bytes)
 
     @contextmanager
     def current(self, connection: apsw.Connection, realm: RealmKey) -> Iterator[Corpus]:
         """The realm's corpus, locked, and no older than the connection's snapshot."""
-        image = self._image(realm)
+        image = self._kept.image(realm)
         with image.lock:
-            _refresh(connection, realm, image)
+            if _refresh(connection, realm, image):
+                self._kept.fit(realm)
             yield image.corpus
-        self._evict()
 
     def drop(self) -> None:
         """Forget every image."""
-        with self._lock:
-            self._images.clear()
+        self._kept.drop()
 
     def forget(self, tenant: str) -> None:
         """Forget the images of a tenant's realms."""
-        with self._lock:
-            for realm in [realm for realm in self._images if realm.tenant == tenant]:
-                del self._images[realm]
-
-    def _image(self, realm: RealmKey) -> _Image:
-        with self._lock:
-            image = self._images.setdefault(realm, _Image())
-            self._images.move_to_end(realm)
-            return image
-
-    def _evict(self) -> None:
-        with self._lock:
-            size = sum(len(image.corpus) + 1 for image in self._images.values()) * BYTES_A_ROW
-            while size > self._budget and len(self._images) > 1:
-                _, image = self._images.popitem(last=False)
-                size -= (len(image.corpus) + 1) * BYTES_A_ROW
+        self._kept.forget([realm for realm in self._kept if realm.tenant == tenant])
 
 
-def _refresh(connection: apsw.Connection, realm: RealmKey, image: _Image) -> None:
+def _refresh(connection: apsw.Connection, realm: RealmKey, image: _Image) -> bool:
+    """Whether anything had changed."""
     values = {"tenant": realm.tenant, "subject": realm.subject}
     stamp = connection.execute(covered("realm_stamp", realm), values).fetchone()
     if stamp == image.stamp:
-        return
+        return False
     held: list[Row] = connection.execute(covered("realm_audiences", realm), values).fetchall()
     _drop_parts(image, {row[0] for row in held})
     fresh: list[CorpusRow] = []
@@ -109,6 +96,7 @@ def _refresh(connection: apsw.Connection, realm: RealmKey, image: _Image) -> Non
             fresh += added
     image.corpus.upsert(fresh)
     image.stamp = stamp
+    return True
 
 
 def _drop_parts(image: _Image, present: set[int]) -> None:
