@@ -20,6 +20,7 @@ from muniment.evidence.eligibility import Filters
 from muniment.evidence.gathering import gather
 from muniment.evidence.query import analyze
 from muniment.evidence.shortlist import MOST_CANDIDATES
+from muniment.evidence.vectors import pack_vector
 from muniment.lexical.indexing import index_text
 from muniment.stores.sqlite import AsyncSQLiteStore, engine
 from muniment.stores.sqlite.migrate import migrate
@@ -119,7 +120,7 @@ async def test_images_hold_the_callers_rows_alone(tmp_path: Path) -> None:
         await _filled(store, "acme", OWN)
         await _filled(store, "other", OWN)
         await _recall(store)
-        held = [len(image.corpus) for image in store._core.images._images.values()]
+        held = [len(image.corpus) for image in store._core.images._kept._images.values()]
         assert sum(held) == OWN
 
 
@@ -138,23 +139,33 @@ async def test_recall_hydrates_no_more_than_it_ranks(tmp_path: Path) -> None:
         assert len(found) == 5
 
 
-def test_a_learned_ranking_weighs_at_most_a_thousand_candidates() -> None:
+@pytest.mark.parametrize("embedding", [None, [1.0, 0.0]])
+def test_a_learned_ranking_weighs_only_so_many_candidates(embedding: list[float] | None) -> None:
     corpus = Corpus()
     corpus.upsert(
-        CorpusRow(n, MESSAGE, index_text(f"tea {n % 7} garden"), float(n), n, session="s")
+        CorpusRow(
+            n,
+            MESSAGE,
+            index_text(f"tea {n % 7} garden"),
+            float(n),
+            n,
+            session="s",
+            vector=pack_vector([1.0, n % 11]),
+        )
         for n in range(3 * MOST_CANDIDATES)
     )
-    found = gather([corpus, corpus], analyze("tea garden"), embedding=None, filters=Filters(9e9))
-    assert 0 < len(found) <= MOST_CANDIDATES
+    asked = analyze("tea garden")
+    found = gather([corpus, corpus], asked, embedding=embedding, filters=Filters(9e9))
+    assert len(found) == MOST_CANDIDATES * (2 if embedding is None else 1)
 
 
 def test_which_rows_are_weighed_does_not_depend_on_where_they_stand() -> None:
     rows = [
         CorpusRow(n, MESSAGE, index_text("tea in the garden"), float(n), n)
-        for n in range(2 * MOST_CANDIDATES)
+        for n in range(4 * MOST_CANDIDATES)
     ]
     kept = []
-    for order in (rows, rows[::-1], [*rows[500:], *rows[:500]]):
+    for order in (rows, rows[::-1], [*rows[700:], *rows[:700]]):
         corpus = Corpus()
         corpus.upsert(order)
         found = gather([corpus], analyze("tea"), embedding=None, filters=Filters(9e9))

@@ -61,6 +61,6 @@ async def test_an_erasure_forgets_the_images_of_what_it_reached_alone(tmp_path: 
                 owner, "zebra", scopes=tuple(MemoryScope), memory_types=tuple(MemoryType)
             )
         images = store._core.images
-        assert len(images._images) == 2
+        assert len(images._kept) == 2
         await store.erase(Scope("acme", subject="ana"))
-        assert len(images._images) == 1
+        assert len(images._kept) == 1

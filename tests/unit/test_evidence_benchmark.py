@@ -48,9 +48,9 @@ def test_training_sees_a_question_s_candidates_by_their_ids(tmp_path: Path) -> N
     path.write_text(json.dumps(LOCOMO))
     (conversation,) = read(path)
     names, (kite,) = examples_of(conversation, None, None)
-    assert kite.ids == ("D1:1",)
-    assert kite.features.shape == (1, len(names))
-    assert kite.wanted().tolist() == [1.0]
+    assert kite.ids == ("D1:1", "D1:2")  # the second stands beside the word asked for
+    assert kite.features.shape == (2, len(names))
+    assert kite.wanted().tolist() == [1.0, 0.0]
 
 
 def test_json_lines_are_read_too(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from muniment.stores.postgres.kept import BYTES_AN_IMAGE, Image, Kept
 
 from muniment.errors import MemoryStoreError
 from muniment.stores.postgres import PostgresStore, images
@@ -65,19 +64,3 @@ async def test_loading_goes_on_where_it_was_cut_off(
             await kit.recalled(ANA, "zebra")
         assert len(await kit.recalled(ANA, "zebra")) == 7
     assert pages == [2, 2, 0, 2, 1]
-
-
-def test_the_least_recently_used_image_goes_first() -> None:
-    kept: Kept[str, Image] = Kept(Image, 3 * BYTES_AN_IMAGE)
-    for key in "abc":
-        kept.image(key)
-        kept.fit(key)
-    kept.image("a")
-    kept.image("d")
-    kept.fit("d")
-    assert list(kept) == ["c", "a", "d"]
-    kept.image("a").nbytes = 9 * BYTES_AN_IMAGE
-    kept.fit("a")
-    assert list(kept) == ["a"]
-    kept.drop()
-    assert kept.nbytes == 0

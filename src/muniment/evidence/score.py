@@ -79,7 +79,8 @@ def score(
 ) -> list[Scored]:
     """At most ``limit`` rows within ``reach``, best first; equals by corpus, then newest, then key.
 
-    A row that shares no word with the question and has no embedding to compare is not found.
+    A row that shares no word with the question and has no embedding to compare is not found,
+    unless the ranking counts the messages beside it and those do share one.
     Never raises for a question's content.
     """
     if limit < 1 or not any(map(len, corpora)):

@@ -60,8 +60,9 @@ class Kept(Generic[Key, SomeImage]):
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Drop these; unknown keys are passed over."""
+        dropped = list(keys)  # which may be the images themselves
         with self._lock:
-            for key in keys:
+            for key in dropped:
                 self._forget(key)
 
     def drop(self) -> None:
