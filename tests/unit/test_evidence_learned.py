@@ -83,11 +83,22 @@ def test_what_only_messages_have_counts_for_a_typed_memory_as_in_the_strongest_m
     blocks = [
         (("words:own", "kind:length"), np.array([[3.0, 1.0, 2.0], [0.5, 0.7, 9.0]])),
     ]
-    totals = model.totals(blocks, np.array([True, True, False]))
+    messages, every = np.array([True, True, False]), np.full(3, True)
+    totals = model.totals(blocks, messages, every)
     assert totals.tolist() == pytest.approx([3.5, 1.7, 2.0 + 0.6])
-    assert model.by_lane(blocks, np.array([True, True, False]), totals)["learned:kind"][
-        2
-    ] == pytest.approx(0.6)
+    assert model.by_lane(blocks, messages, every, totals)["learned:kind"][2] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("found", "mean"), [([True, False, True], 0.5), ([False, False, True], 0.6)]
+)
+def test_messages_that_only_stand_beside_a_word_say_nothing_of_typed_memories(
+    found: list[bool], mean: float
+) -> None:
+    model = LinearModel(("words:own", "kind:length"), *map(np.array, ([0, 0], [1, 1], [1, 1])))
+    blocks = [(("words:own", "kind:length"), np.array([[3.0, 1.0, 2.0], [0.5, 0.7, 9.0]]))]
+    totals = model.totals(blocks, np.array([True, True, False]), np.array(found))
+    assert totals[2] == pytest.approx(2.0 + mean)
 
 
 def test_a_typed_memory_that_answers_is_found_among_messages() -> None:

@@ -11,6 +11,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.evidence.eligibility import Mask
 from muniment.evidence.features import Block, of_any_row
 from muniment.evidence.view import Values
 
@@ -51,11 +52,12 @@ class LinearModel:
             known = self._blocks[names] = factors, factors * ~of_any
         return known
 
-    def totals(self, blocks: Iterable[Block], messages: NDArray[np.bool_]) -> Values:
-        """Each candidate's weighed sum; ``messages`` says which are a conversation's.
+    def totals(self, blocks: Iterable[Block], messages: Mask, found: Mask) -> Values:
+        """Each candidate's weighed sum; ``messages`` says which are a conversation's, ``found``
+        which were found by what they hold themselves.
 
-        What means nothing for a typed memory is taken as it is on average in the strongest
-        messages, so that it competes with messages by the rest.
+        What means nothing for a typed memory is taken as it is on average in the strongest of the
+        messages found, so that it competes with messages by the rest.
         """
         totals, typed = np.full(len(messages), self._least), ~messages
         spoken = np.zeros(len(messages)) if typed.any() else None
@@ -65,7 +67,7 @@ class LinearModel:
             if spoken is not None:
                 spoken += _weighed(of_messages, values)
         if spoken is not None:
-            totals[typed] += spoken[_strongest(totals, messages)].mean() - spoken[typed]
+            totals[typed] += spoken[_strongest(totals, messages, found)].mean() - spoken[typed]
         return totals
 
     def less(self, lanes: Collection[str]) -> LinearModel:
@@ -76,11 +78,11 @@ class LinearModel:
         return replace(self, weights=np.where(kept, self.weights, 0.0))
 
     def by_lane(
-        self, blocks: Iterable[Block], messages: NDArray[np.bool_], totals: Values
+        self, blocks: Iterable[Block], messages: Mask, found: Mask, totals: Values
     ) -> dict[str, Values]:
         """What the features of each lane add to the ``totals``, under ``learned:`` and the lane."""
         means = dict(zip(self.names, self.means.tolist(), strict=True))
-        strongest, lanes = _strongest(totals, messages), dict[str, Values]()
+        strongest, lanes = _strongest(totals, messages, found), dict[str, Values]()
         for names, values in blocks:
             factors, _ = self._of(names)
             for place, name in enumerate(names):
@@ -97,8 +99,8 @@ def _weighed(factors: Values, values: Values) -> Values:
     return np.asarray(np.einsum("i,ij->j", factors, values))
 
 
-def _strongest(totals: Values, messages: NDArray[np.bool_]) -> NDArray[np.intp]:
-    spoken = np.flatnonzero(messages)
+def _strongest(totals: Values, messages: Mask, found: Mask) -> NDArray[np.intp]:
+    spoken = np.flatnonzero(messages & found if (messages & found).any() else messages)
     return spoken[np.argsort(totals[spoken], kind="stable")[-STRONGEST:]]
 
 

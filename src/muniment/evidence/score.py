@@ -108,12 +108,13 @@ def _by_weights(found: Gathered, weights: Weights, most: _Most) -> list[Scored]:
 def _by_model(found: Gathered, model: LinearModel, most: _Most) -> list[Scored]:
     messages = found.are_messages
     view, asked = found.view, found.asked  # and not the corpora, which would be held on to
-    added = model.totals(features(view, asked), messages)
+    added = model.totals(features(view, asked), messages, view.found)
     ahead = np.where(messages, 0.0, DISTILLED)
     total = np.round(added + ahead, _DIGITS)
 
     def explain(places: Places) -> dict[str, Values]:
-        lanes = model.by_lane(features(view, asked), messages, added) | {"learned:distilled": ahead}
+        lanes = model.by_lane(features(view, asked), messages, view.found, added)
+        lanes["learned:distilled"] = ahead
         return {name: values[places] for name, values in lanes.items()}
 
     return _ranked(found, _odds(total), most, explain)

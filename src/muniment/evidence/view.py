@@ -199,6 +199,12 @@ class View:
     def __len__(self) -> int:
         return len(self.told)
 
+    @cached_property
+    def found(self) -> NDArray[np.bool_]:
+        """Which candidates have words, things or an embedding of their own to be found by."""
+        words, things = self.words[_HERE] > 0, self.things[_HERE] > 0
+        return np.asarray(words | things | self.compared)
+
     def marked(self, mark: Mark) -> Values:
         """1 where the candidate has a mark of :data:`KINDS`."""
         found: Values = self.kinds[_PLACE[mark]]
