@@ -42,9 +42,13 @@ def of_timing(row: str, system: str, timing: Timing, *, under: float | None = No
         timing.p50,
         target="" if under is None else f"< {under:g} ms",
         reached=None if under is None else timing.p50 < under,
-        note=f"fastest {timing.least:.2f}, processor {timing.cpu:.2f}",
+        note=f"fastest {timing.least:.2f}, processor {timing.cpu:.2f}{_paced(timing)}",
         detail=asdict(timing),
     )
+
+
+def _paced(timing: Timing) -> str:
+    return "" if timing.pace is None else f", pace {timing.pace:.2f}"
 
 
 def machine() -> dict[str, Any]:
