@@ -17,7 +17,7 @@ from math import inf
 class Timing:
     """Milliseconds a call; ``cpu`` is the median of this process's processor time.
 
-    ``pace`` is how many times as long the same work took meanwhile as at its fastest, in the median.
+    ``pace``: how many times as long the same work took meanwhile as at its fastest, the median.
     """
 
     p50: float
