@@ -8,8 +8,9 @@ longer than ever it took, ``pace``, is told beside the figure, which is not chan
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import inf
 
 
@@ -41,6 +42,10 @@ class Timing:
         )
 
 
+LEAST_SECONDS = 3.0
+"""How long calls are timed at least: fewer milliseconds than a neighbour is busy tell of him."""
+
+
 class Pace:
     """How fast the machine is while something is timed."""
 
@@ -62,7 +67,7 @@ class Pace:
 
 
 def timed(call: Callable[[int], object], calls: int, *, warm: int = 3) -> Timing:
-    """``call`` with 0, 1, 2...; the first ``warm`` calls are not counted."""
+    """``call`` with 0, 1, 2..., at least so many ``calls``; the first ``warm`` are not counted."""
     return timed_in_turn([call], calls, warm=warm)[0]
 
 
@@ -73,7 +78,7 @@ def timed_in_turn(
     else the machine does falls on all of them."""
     measured: list[tuple[list[float], list[float]]] = [([], []) for _ in calls]
     pace = Pace()
-    for number in range(warm + times):
+    for number in _enough(warm + times):
         pace.look()
         for call, (wall, cpu) in zip(calls, measured, strict=True):
             begun, worked = time.perf_counter(), time.process_time()
@@ -96,7 +101,7 @@ async def timed_async_in_turn(
     """:func:`timed_in_turn` for coroutine functions."""
     measured: list[tuple[list[float], list[float]]] = [([], []) for _ in calls]
     pace = Pace()
-    for number in range(warm + times):
+    for number in _enough(warm + times):
         pace.look()
         for call, (wall, cpu) in zip(calls, measured, strict=True):
             begun, worked = time.perf_counter(), time.process_time()
@@ -104,6 +109,15 @@ async def timed_async_in_turn(
             wall.append(time.perf_counter() - begun)
             cpu.append(time.process_time() - worked)
     return [Timing.of(wall[warm:], cpu[warm:], pace.ratio()) for wall, cpu in measured]
+
+
+def _enough(times: int) -> Iterator[int]:
+    """0, 1, 2...: so many, and more until :data:`LEAST_SECONDS` have passed."""
+    begun = time.perf_counter()
+    for number in count():
+        if number >= times and time.perf_counter() - begun >= LEAST_SECONDS:
+            return
+        yield number
 
 
 def _milliseconds(seconds: float) -> float:

@@ -19,7 +19,7 @@ from harborrag_memory import (
     MemoryType,
     WorkingMemory,
 )
-from shared import asked, tell, texts
+from shared import asked, enough, tell, texts
 
 wanted = asked()
 SYSTEM = f"harborrag-memory {version('harborrag-memory')}"
@@ -66,7 +66,7 @@ async def repository(lines):
 async def timed(call, calls, warm=3):
     """Seconds of each awaited call."""
     wall, cpu = [], []
-    for number in range(warm + calls):
+    for number in enough(warm + calls):
         begun, worked = time.perf_counter(), time.process_time()
         await call(number)
         wall.append(time.perf_counter() - begun)

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from array import array
+from itertools import count
 from pathlib import Path
 
 
@@ -28,10 +29,19 @@ def vectors(wanted, name):
     return [numbers[start : start + width].tolist() for start in range(0, len(numbers), width)]
 
 
+def enough(times, seconds=3.0):
+    """0, 1, 2...: so many, and more until so many seconds have passed (as for muniment)."""
+    begun = time.perf_counter()
+    for number in count():
+        if number >= times and time.perf_counter() - begun >= seconds:
+            return
+        yield number
+
+
 def timed(call, calls, warm=3):
     """Seconds of each call, on the wall and of the processor."""
     wall, cpu = [], []
-    for number in range(warm + calls):
+    for number in enough(warm + calls):
         begun, worked = time.perf_counter(), time.process_time()
         call(number)
         wall.append(time.perf_counter() - begun)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from operator import itemgetter
 from typing import Any
 from unittest.mock import patch
 
@@ -17,18 +18,29 @@ from muniment.stores.sqlite.core import Core
 _ENTRIES = 4_000
 _WRITERS = (1, 8)
 _AHEAD = {1: 1.0, 8: 5.0}
+_ROUNDS = 5
+
+Rates = dict[str, float]
+"""Adds a second of wall and of processor time."""
 
 
 def measure(run: Run) -> list[Figure]:
-    """One writer and eight, at the same level of durability as the peer."""
+    """One writer and eight, at the same level of durability as the peer; medians of rounds that
+    take turns with it."""
     texts = Texts(4).sentences(run.size(_ENTRIES))
-    ours = {writers: _rates(run, texts, writers, f"add-{writers}") for writers in _WRITERS}
-    theirs, figures = _peer(run, len(texts))
+    ours: dict[int, list[Rates]] = {writers: [] for writers in _WRITERS}
+    theirs: dict[int, list[Rates]] = {}
+    figures = list[Figure]()
+    for number in range(_ROUNDS):
+        for writers in _WRITERS:
+            ours[writers].append(_rates(run, texts, writers, f"add-{writers}-{number}"))
+        figures = _peer(run, len(texts), number, theirs)
     for writers in _WRITERS:
         row = f"add, durable ({run.synchronous}), {writers} writer{'s' * (writers > 1)}"
-        figures.append(_figure(row, US, ours[writers]))
+        figures.append(_figure(row, US, _middle(ours[writers])))
         if writers in theirs:
-            figures += _compared(row, ours[writers], theirs[writers], _AHEAD[writers])
+            peer = _middle(theirs[writers])
+            figures += _compared(row, _middle(ours[writers]), peer, _AHEAD[writers])
         with patch.object(Core, "change", _nothing):
             figures.append(
                 _figure(row, f"{US}, no database", _rates(run, texts, writers, f"made-{writers}"))
@@ -36,12 +48,15 @@ def measure(run: Run) -> list[Figure]:
     return figures
 
 
+def _middle(rounds: list[Rates]) -> Rates:
+    return sorted(rounds, key=itemgetter("rate"))[len(rounds) // 2]
+
+
 async def _nothing(*_asked: object, **_more: object) -> None:
     """In place of the transaction: what is left is what Python's lock lets one thread do alone."""
 
 
-def _rates(run: Run, texts: list[str], writers: int, place: str) -> dict[str, float]:
-    """Adds a second of wall and of processor time."""
+def _rates(run: Run, texts: list[str], writers: int, place: str) -> Rates:
     scope = Scope("acme", subject="u")
     with SQLiteStore(run.place(place) / "add.db", synchronous=run.synchronous) as store:
 
@@ -60,31 +75,29 @@ def _rates(run: Run, texts: list[str], writers: int, place: str) -> dict[str, fl
     return {"rate": len(texts) / wall, "cpu_rate": len(texts) / cpu}
 
 
-def _figure(row: str, system: str, rates: dict[str, float]) -> Figure:
+def _figure(row: str, system: str, rates: Rates) -> Figure:
     note = f"{rates['cpu_rate']:,.0f} a second of processor time"
     return Figure(row, system, round(rates["rate"], 1), "/s", note=note, detail=dict(rates))
 
 
-def _compared(
-    row: str, ours: dict[str, float], theirs: dict[str, float], ahead: float
-) -> list[Figure]:
+def _compared(row: str, ours: Rates, theirs: Rates, ahead: float) -> list[Figure]:
     times = ours["rate"] / theirs["rate"]
     target = "ahead" if ahead == 1 else f"{ahead:g} x"
     ratio = Figure(row, f"{US} / {RAGLEAP.name}", round(times, 2), "x", target, times >= ahead)
     return [_figure(row, RAGLEAP.name, theirs), ratio]
 
 
-def _peer(run: Run, entries: int) -> tuple[dict[int, dict[str, float]], list[Figure]]:
+def _peer(run: Run, entries: int, number: int, rates: dict[int, list[Rates]]) -> list[Figure]:
     asked = run.shared(entries, vectors=False) | {
         "what": "add",
         "writers": list(_WRITERS),
         "synchronous": run.synchronous,
-        "place": str(run.place("ragleap-add")),
+        "place": str(run.place(f"ragleap-add-{number}")),
     }
-    rates: dict[int, dict[str, float]] = {}
 
     def read(answer: dict[str, Any]) -> list[Figure]:
-        rates.update({int(writers): each for writers, each in answer["rates"].items()})
+        for writers, each in answer["rates"].items():
+            rates.setdefault(int(writers), []).append(each)
         return []
 
-    return rates, run.of_peer("add, durable", RAGLEAP, asked, read)
+    return run.of_peer("add, durable", RAGLEAP, asked, read)
