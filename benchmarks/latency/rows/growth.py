@@ -4,14 +4,16 @@ with the history of its conversation."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
+from contextlib import AsyncExitStack
+from dataclasses import asdict, replace
+from functools import partial
 
-from benchmarks.latency.figures import US, Figure
+from benchmarks.latency.figures import US, Figure, of_timing
 from benchmarks.latency.filling import add_messages, owner_in, url_of
 from benchmarks.latency.settings import Run
 from benchmarks.latency.texts import StubEmbedder, Texts
-from benchmarks.latency.timing import Timing, timed_async
-from muniment import OpenMemory, open_memory
+from benchmarks.latency.timing import Timing, timed_async_in_turn
+from muniment import MemoryOwner, OpenMemory, open_memory
 
 _OWN_ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 _FOREIGN_ROWS = (0, 3_000, 10_000, 30_000)
@@ -20,6 +22,7 @@ _SESSIONS = (1, 10, 100, 1_000)
 _HISTORY = (12, 100, 1_000, 10_000)
 _OWN, _A_TENANT, _SPREAD = 1_000, 10, 5_000
 _MOST_SLOWER = 1.2
+_QUESTIONS = Texts(99).questions(60)
 _MOST_QUICKLY = 3_000
 
 Fill = Callable[[OpenMemory], Awaitable[None]]
@@ -37,7 +40,6 @@ async def measure(run: Run) -> list[Figure]:
 
 
 def _flat(name: str, series: Sequence[Figure]) -> Figure:
-    # Of processor time: the two were not measured in turn, and other work falls on either.
     times = round(series[-1].detail["cpu"] / series[0].detail["cpu"], 2)
     row, system = f"growth, {name}", f"{US}, most / least"
     return Figure(row, system, times, "x", "flat", times <= _MOST_SLOWER, "processor time")
@@ -46,24 +48,26 @@ def _flat(name: str, series: Sequence[Figure]) -> Figure:
 async def _series(
     run: Run, name: str, sizes: Sequence[int], fill: Callable[[int], Fill], *, call: str = "recall"
 ) -> list[Figure]:
-    found = []
-    for size in (one for one in sizes if not run.quick or one <= _MOST_QUICKLY):
-        timing = await _timed(run, f"{name}-{size}", fill(size), call)
-        detail = {"series": name, "size": size, "call": call, **asdict(timing)}
-        note = f"fastest {timing.least:.2f}, processor {timing.cpu:.2f}"
-        system = f"{US}, {size:,}"
-        found.append(Figure(f"growth, {name}", system, timing.p50, note=note, detail=detail))
-    return found
+    """The sizes in turn, each in a store of its own."""
+    sizes = [one for one in sizes if not run.quick or one <= _MOST_QUICKLY]
+    async with AsyncExitStack() as opened:
+        calls = []
+        for size in sizes:
+            url = url_of(run.place(f"{name}-{size}"))
+            memory = await opened.enter_async_context(open_memory(url, embedder=StubEmbedder()))
+            await fill(size)(memory)
+            calls.append(partial(_call, memory.recall if call == "recall" else memory.context))
+        timings = await timed_async_in_turn(calls, run.calls)
+    return [_figure(name, size, call, timing) for size, timing in zip(sizes, timings, strict=True)]
 
 
-async def _timed(run: Run, name: str, fill: Fill, call: str) -> Timing:
-    questions, owner = Texts(99).questions(run.calls), owner_in("acme", "s0")
-    async with open_memory(url_of(run.place(name)), embedder=StubEmbedder()) as memory:
-        await fill(memory)
-        asked = memory.recall if call == "recall" else memory.context
-        return await timed_async(
-            lambda number: asked(owner, questions[number % len(questions)]), run.calls
-        )
+async def _call(ask: Callable[[MemoryOwner, str], Awaitable[object]], number: int) -> None:
+    await ask(owner_in("acme", "s0"), _QUESTIONS[number % len(_QUESTIONS)])
+
+
+def _figure(name: str, size: int, call: str, timing: Timing) -> Figure:
+    detail = {"series": name, "size": size, "call": call, **asdict(timing)}
+    return replace(of_timing(f"growth, {name}", f"{US}, {size:,}", timing), detail=detail)
 
 
 def _own(rows: int) -> Fill:
