@@ -143,4 +143,43 @@ RECALL = (
         "return spread(total)",
         unit("evidence", "relevance_is_one_for_the_best_and_above_zero_for_the_weakest"),
     ),
+    Mutation(
+        "an answer that repeats no word of its question is weighed",
+        "evidence/shortlist.py",
+        "    if around:",
+        "    if not around:",
+        unit("shortlist", "an_answer_that_repeats_no_word_of_its_question_is_listed"),
+    ),
+    Mutation(
+        "the filters decide what is weighed, neighbours or not",
+        "evidence/shortlist.py",
+        "mask & (score > 0) if compared is None else",
+        "(score > 0) if compared is None else",
+        unit(
+            "shortlist", "a_row_that_the_filters_leave_out_is_not_listed_but_counts_as_a_neighbour"
+        ),
+    ),
+    Mutation(
+        "typed memories are weighed beside messages that mean as much",
+        "evidence/shortlist.py",
+        "return own * (1 + BEFORE + AFTER)",
+        "return own",
+        unit("shortlist", "a_fact_is_listed_before_messages_that_mean_as_much"),
+    ),
+    Mutation(
+        "a message of another session is no neighbour",
+        "evidence/shortlist.py",
+        "score[alone] += share * (own[alone] - own[-1])",
+        "pass",
+        unit(
+            "shortlist", "a_row_that_the_filters_leave_out_is_not_listed_but_counts_as_a_neighbour"
+        ),
+    ),
+    Mutation(
+        "finding an image makes no other",
+        "stores/kept.py",
+        "            if image is None:",
+        "            if True:",
+        unit("kept", "an_image_is_made_once"),
+    ),
 )
