@@ -155,9 +155,7 @@ RECALL = (
         "evidence/shortlist.py",
         "mask & (score > 0) if compared is None else",
         "(score > 0) if compared is None else",
-        unit(
-            "shortlist", "a_row_that_the_filters_leave_out_is_not_listed_but_counts_as_a_neighbour"
-        ),
+        unit("shortlist", "a_row_left_out_by_the_filters_still_counts_as_a_neighbour"),
     ),
     Mutation(
         "typed memories are weighed beside messages that mean as much",
@@ -171,9 +169,7 @@ RECALL = (
         "evidence/shortlist.py",
         "score[alone] += share * (own[alone] - own[-1])",
         "pass",
-        unit(
-            "shortlist", "a_row_that_the_filters_leave_out_is_not_listed_but_counts_as_a_neighbour"
-        ),
+        unit("shortlist", "a_neighbour_in_another_session_is_none"),
     ),
     Mutation(
         "finding an image makes no other",

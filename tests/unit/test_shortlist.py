@@ -76,7 +76,7 @@ def test_a_question_that_nothing_speaks_of_lists_nothing() -> None:
     assert listed("zebra", corpus(*TALK)) == []
 
 
-def test_a_row_that_the_filters_leave_out_is_not_listed_but_counts_as_a_neighbour() -> None:
+def test_a_row_left_out_by_the_filters_still_counts_as_a_neighbour() -> None:
     assert listed("garage code", corpus(*TALK), filters=Filters(NOW, excluded=[1])) == [2]
 
 
