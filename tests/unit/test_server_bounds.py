@@ -71,6 +71,7 @@ async def test_long_paths_headers_and_bodies_are_refused(client: httpx2.AsyncCli
         ('{"title": "a"}'.encode("utf-16"), "must be JSON in UTF-8"),
         (b'{"title": ', "must be JSON in UTF-8"),
         (b"[" * 1000 + b"]" * 1000, "nested too deep"),
+        (b'{"a":[' * 251 + b"]}" * 251, "nested too deep"),
     ],
 )
 async def test_a_body_that_two_readers_could_take_differently_is_refused(

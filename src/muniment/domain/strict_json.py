@@ -6,6 +6,10 @@ import json
 import math
 from typing import Any, NoReturn
 
+MOST_NESTED = 500
+"""How many lists and objects may stand within each other. How many an interpreter reads differs
+by its version, and what reads the value later takes fewer."""
+
 
 class MalformedJsonError(ValueError):
     """What is wrong with a text, in words that quote nothing of it."""
@@ -18,13 +22,16 @@ def read_json(text: bytes) -> Any:
     holds a number that is not finite.
     """
     try:
-        return _DECODER.decode(text.decode("utf-8"))
+        value = _DECODER.decode(text.decode("utf-8"))
     except MalformedJsonError:
         raise
     except RecursionError:
         raise MalformedJsonError("is nested too deep") from None
     except ValueError:
         raise MalformedJsonError("must be JSON in UTF-8") from None
+    if text.count(b"[") + text.count(b"{") > MOST_NESTED and _is_deeper(value, MOST_NESTED):
+        raise MalformedJsonError("is nested too deep")
+    return value
 
 
 def read_object(text: bytes) -> dict[str, Any]:
@@ -33,6 +40,20 @@ def read_object(text: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedJsonError("must be a JSON object")
     return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    within = [value]
+    for _ in range(levels + 1):
+        held = [one.values() if isinstance(one, dict) else one for one in within if _holds(one)]
+        if not held:
+            return False
+        within = [inner for each in held for inner in each]
+    return True
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (dict, list))
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
