@@ -1,6 +1,6 @@
 """Timing calls: many of them, in wall and processor time, told as percentiles.
 
-Where two virtual processors share a core with somebody else's, the same work takes up to 1.8 times
+Where two virtual processors share a core with somebody else's, the same work takes up to twice
 as long for minutes. So a piece of work that is always the same is timed before each call; how much
 longer than ever it took, ``pace``, is told beside the figure, which is not changed by it.
 """
